@@ -1,0 +1,37 @@
+# Everything a fresh machine needs: Python >= 3.11, a C++ compiler and make.
+#   make demo   set up, train the paper's OCR model on the bundled data, show the result
+#   make test   set up, lint, type-check, run all tests
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+CPP    := $(wildcard cpp/*.hpp cpp/*.cpp)
+
+.PHONY: demo test bench bench-quick lint clean
+.DEFAULT_GOAL := test
+
+$(STAMP): pyproject.toml CMakeLists.txt $(CPP)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[dev]"
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python examples/ocr.py
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/ocr.py
+
+bench-quick: $(STAMP)
+	$(BIN)/python benchmarks/ocr.py --quick
+
+clean:
+	rm -rf $(VENV) build
