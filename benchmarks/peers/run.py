@@ -31,7 +31,9 @@ class PeerRun:
     lam: float
     options: dict[str, Any]  # as passed to the peer
     prepare_seconds: float  # our arrays → the peer's own data, outside all other times
-    setup_seconds: float  # what training does before its first iteration; part of `seconds`
+    # What training does before it first evaluates the objective; part of `seconds`. CRFsuite
+    # spends a minute of OCR here, listing the pairs: compare optimisers with it subtracted.
+    setup_seconds: float
     train_seconds: float
     prepare_peak_bytes: int  # largest resident memory of the process up to the end of each
     train_peak_bytes: int
