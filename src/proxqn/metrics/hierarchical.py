@@ -8,7 +8,7 @@ ancestors, the root left out (every pair shares it). With c_i = |α_i ∩ β_i|:
 
 (Silla and Freitas, 2011; the definitions and the values of ``hiclass.metrics``.) In a tree c_i is
 the depth of the lowest common ancestor. hiclass knows no root: where all its rows begin with one
-and the same class, build the tree with ``Hierarchy.from_paths(rows, root=...)`` to count that class.
+and the same class, build the tree with ``Hierarchy.from_paths(rows, root=...)`` to count it.
 """
 
 from __future__ import annotations
