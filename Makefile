@@ -28,10 +28,10 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/ocr.py
+	$(BIN)/python -m benchmarks.ocr
 
 bench-quick: $(STAMP)
-	$(BIN)/python benchmarks/ocr.py --quick
+	$(BIN)/python -m benchmarks.ocr --quick
 
 clean:
 	rm -rf $(VENV) build

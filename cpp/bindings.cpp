@@ -1,2 +1,269 @@
+// Python's view of the kernels: array types and shapes are checked here, the GIL is released, and
+// nothing is computed. The NumPy reference of every class is src/proxqn/oracles/reference.py.
 #include <nanobind/nanobind.h>
-NB_MODULE(_kernels, m) { m.doc() = "compiled kernels"; }
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "chain.hpp"
+#include "features.hpp"
+#include "subproblem.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+template <class T, int N = 1>
+using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+static Array<T> to_numpy(std::vector<T>&& values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array<T>(owned->data(), {owned->size()}, owner);
+}
+
+static void expect(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+class ChainKernel {
+ public:
+  ChainKernel(Array<const std::int64_t> first, Array<const std::int32_t> width,
+              Array<const std::int32_t> length, Array<const std::int32_t, 2> lane_length,
+              Array<const std::int32_t, 2> lane_sequence, Array<const std::int64_t> chunk,
+              std::optional<Array<const std::int32_t>> labels,
+              std::optional<Array<const double>> weights, Array<double, 2> scores)
+      : first_(first), width_(width), length_(length), lane_length_(lane_length),
+        lane_sequence_(lane_sequence), chunk_(chunk), labels_(labels), weights_(weights),
+        scores_(scores), log_domain_(first.shape(0), 0), scale_(scores.shape(1), 0.0) {
+    expect(!labels || labels->shape(0) == scores.shape(1), "one label a slot expected");
+    expect(lane_length.shape(0) == first.shape(0) && lane_length.shape(1) == proxqn::kLanes,
+           "lane_length must have shape (n_batches, 8)");
+  }
+
+  void forward(Array<double, 2> alpha, std::optional<Array<const double, 2>> change, double step,
+               Array<const double, 2> transitions, Array<double> losses, int n_jobs) {
+    const auto c = chain(alpha, change, transitions);
+    double* out = losses.data();
+    nb::gil_scoped_release release;
+    proxqn::forward(c, step, n_jobs, out);
+  }
+
+  void backward(Array<double, 2> alpha, std::optional<Array<const double, 2>> change, double step,
+                Array<const double, 2> transitions, Array<double, 2> pairs, int n_jobs) {
+    const auto c = chain(alpha, change, transitions);
+    double* out = pairs.data();
+    nb::gil_scoped_release release;
+    proxqn::backward(c, step, n_jobs, out);
+  }
+
+  void viterbi(Array<const double, 2> transitions, Array<std::int32_t> path, int n_jobs) {
+    const auto c = chain(scores_, std::nullopt, transitions);
+    std::int32_t* out = path.data();
+    nb::gil_scoped_release release;
+    proxqn::viterbi(c, n_jobs, out);
+  }
+
+ private:
+  proxqn::Chain chain(const Array<double, 2>& alpha,
+                      const std::optional<Array<const double, 2>>& change,
+                      const Array<const double, 2>& transitions) {
+    const auto L = static_cast<std::int64_t>(scores_.shape(0));
+    expect(alpha.shape(0) == scores_.shape(0) && alpha.shape(1) == scores_.shape(1),
+           "alpha must have the shape of scores");
+    expect(transitions.shape(0) == scores_.shape(0) && transitions.shape(1) == scores_.shape(0),
+           "transitions must have shape (n_labels, n_labels)");
+    return {L,
+            static_cast<std::int64_t>(scores_.shape(1)),
+            static_cast<std::int64_t>(first_.shape(0)),
+            static_cast<std::int64_t>(chunk_.shape(0)) - 1,
+            first_.data(),
+            width_.data(),
+            length_.data(),
+            lane_length_.data(),
+            lane_sequence_.data(),
+            chunk_.data(),
+            labels_ ? labels_->data() : nullptr,
+            weights_ ? weights_->data() : nullptr,
+            scores_.data(),
+            change ? change->data() : nullptr,
+            alpha.data(),
+            scale_.data(),
+            log_domain_.data(),
+            transitions.data()};
+  }
+
+  Array<const std::int64_t> first_;
+  Array<const std::int32_t> width_, length_;
+  Array<const std::int32_t, 2> lane_length_, lane_sequence_;
+  Array<const std::int64_t> chunk_;
+  std::optional<Array<const std::int32_t>> labels_;
+  std::optional<Array<const double>> weights_;
+  Array<double, 2> scores_;
+  std::vector<std::uint8_t> log_domain_;
+  std::vector<double> scale_;
+};
+
+class FeatureKernel {
+ public:
+  FeatureKernel(Array<const std::int64_t> start, Array<const std::int32_t> slots,
+                Array<const std::int64_t> value_start, Array<const double> values)
+      : start_(start), slots_(slots), value_start_(value_start), values_(values) {
+    expect(value_start.shape(0) + 1 == start.shape(0), "start must have n_columns + 1 entries");
+  }
+
+  void move(Array<const std::int64_t> coordinates, Array<const double> direction,
+            Array<double, 2> change, Array<std::uint8_t> dirty, int n_jobs) const {
+    const auto f = features();
+    expect(coordinates.shape(0) == direction.shape(0), "one step a coordinate expected");
+    nb::gil_scoped_release release;
+    proxqn::move(f, coordinates.data(), direction.data(), coordinates.shape(0), change.shape(0),
+                 change.shape(1), n_jobs, change.data(), dirty.data());
+  }
+
+  void gradient(Array<const std::int64_t> coordinates, Array<const double, 2> residuals,
+                Array<double> out, int n_jobs) const {
+    const auto f = features();
+    expect(coordinates.shape(0) == out.shape(0), "one output a coordinate expected");
+    nb::gil_scoped_release release;
+    proxqn::gradient(f, coordinates.data(), coordinates.shape(0), residuals.shape(0),
+                     residuals.shape(1), residuals.data(), n_jobs, out.data());
+  }
+
+  std::tuple<Array<std::int64_t>, Array<double>, double> sweep(
+      Array<const double, 2> residuals, double threshold,
+      std::optional<Array<const std::int64_t>> pair_start,
+      std::optional<Array<const std::int32_t>> pair_labels, int n_jobs) const {
+    const auto f = features();
+    proxqn::Sweep found;
+    {
+      nb::gil_scoped_release release;
+      found = proxqn::sweep(f, residuals.shape(0), residuals.shape(1), residuals.data(), threshold,
+                            pair_start ? pair_start->data() : nullptr,
+                            pair_labels ? pair_labels->data() : nullptr, n_jobs);
+    }
+    const double largest = found.largest;
+    return {to_numpy(std::move(found.coordinates)), to_numpy(std::move(found.gradient)), largest};
+  }
+
+  std::tuple<Array<std::int64_t>, Array<std::int32_t>> observed_pairs(
+      Array<const std::int32_t> labels, std::int64_t n_labels) const {
+    const auto f = features();
+    std::vector<std::int64_t> start(f.n_columns + 1);
+    std::vector<std::int32_t> pairs;
+    {
+      nb::gil_scoped_release release;
+      proxqn::observed_pairs(f, labels.data(), n_labels, start.data(), nullptr);
+      pairs.resize(std::max<std::int64_t>(start.back(), 1));  // data() must not be null
+      proxqn::observed_pairs(f, labels.data(), n_labels, start.data(), pairs.data());
+      pairs.resize(start.back());
+    }
+    return {to_numpy(std::move(start)), to_numpy(std::move(pairs))};
+  }
+
+ private:
+  proxqn::Features features() const {
+    return {static_cast<std::int64_t>(value_start_.shape(0)), start_.data(), slots_.data(),
+            value_start_.data(), values_.data()};
+  }
+  Array<const std::int64_t> start_;
+  Array<const std::int32_t> slots_;
+  Array<const std::int64_t> value_start_;
+  Array<const double> values_;
+};
+
+template <class Index>
+static void transpose(Array<const Index> indptr, Array<const std::int32_t> entry_column,
+                      Array<const std::int64_t> row_order, Array<const std::int32_t> row_slot,
+                      Array<const std::int64_t> start, Array<std::int32_t> slots,
+                      std::optional<Array<Index>> entry) {
+  nb::gil_scoped_release release;
+  proxqn::transpose<Index>(indptr.data(), entry_column.data(), row_order.data(), row_slot.data(),
+                           row_order.shape(0), start.data(), start.shape(0) - 1, slots.data(),
+                           entry ? entry->data() : nullptr);
+}
+
+static bool memory_rows(Array<const double, 2> S, Array<const double, 2> Y,
+                        Array<const double, 2> SS, Array<const double, 2> SY, double gamma,
+                        Array<double, 2> rows, Array<double> diagonal) {
+  const auto m = static_cast<std::int64_t>(S.shape(0)), n = static_cast<std::int64_t>(S.shape(1));
+  expect(static_cast<std::int64_t>(rows.shape(1)) == 2 * m, "rows must have shape (n, 2 m)");
+  nb::gil_scoped_release release;
+  const proxqn::SmallFactors small(SS.data(), SY.data(), m, gamma);
+  if (!small.ok) return false;
+  proxqn::memory_rows(S.data(), Y.data(), m, n, gamma, small, rows.data());
+  proxqn::memory_diagonal(rows.data(), m, n, gamma, diagonal.data());
+  return true;
+}
+
+static double coordinate_descent(Array<const double> w, Array<const double> g,
+                                 Array<const double, 2> rows, Array<const double> diagonal,
+                                 double gamma, double lam, double l2, std::int64_t max_passes,
+                                 double tolerance, std::uint64_t seed, Array<double> d) {
+  const proxqn::Subproblem p{w.data(), g.data(), rows.data(), diagonal.data(), gamma, lam, l2,
+                             static_cast<std::int64_t>(w.shape(0)),
+                             static_cast<std::int64_t>(rows.shape(1)) / 2};
+  nb::gil_scoped_release release;
+  return proxqn::coordinate_descent(p, max_passes, tolerance, seed, d.data());
+}
+
+PROXQN_CLONES static void exp_all(const double* x, std::int64_t n, double* out) {
+  for (std::int64_t i = 0; i < n; i += proxqn::kLanes)
+    proxqn::store8(out + i, proxqn::exp8(proxqn::load8(x + i)));
+}
+
+NB_MODULE(_kernels, m) {
+  m.doc() = "Compiled kernels of proxqn; see the headers in cpp/ for the formulas.";
+
+  nb::class_<ChainKernel>(m, "Chain")
+      .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>,
+                    Array<const std::int32_t>, Array<const std::int32_t, 2>,
+                    Array<const std::int32_t, 2>, Array<const std::int64_t>,
+                    std::optional<Array<const std::int32_t>>, std::optional<Array<const double>>,
+                    Array<double, 2>>(),
+           "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
+           "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert())
+      .def("forward", &ChainKernel::forward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
+           "step"_a, "transitions"_a, "losses"_a.noconvert(), "n_jobs"_a)
+      .def("backward", &ChainKernel::backward, "alpha"_a.noconvert(),
+           "change"_a.noconvert().none(), "step"_a, "transitions"_a, "pairs"_a.noconvert(),
+           "n_jobs"_a)
+      .def("viterbi", &ChainKernel::viterbi, "transitions"_a, "path"_a.noconvert(), "n_jobs"_a);
+
+  nb::class_<FeatureKernel>(m, "Features")
+      .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>,
+                    Array<const std::int64_t>, Array<const double>>(),
+           "start"_a, "slots"_a, "value_start"_a, "values"_a)
+      .def("move", &FeatureKernel::move, "coordinates"_a, "direction"_a, "change"_a.noconvert(),
+           "dirty"_a.noconvert(), "n_jobs"_a)
+      .def("gradient", &FeatureKernel::gradient, "coordinates"_a, "residuals"_a.noconvert(),
+           "out"_a.noconvert(), "n_jobs"_a)
+      .def("sweep", &FeatureKernel::sweep, "residuals"_a.noconvert(), "threshold"_a,
+           "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
+      .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);
+
+  const char* transpose_doc = "CSR entries to columns, rows taken in the given order.";
+  m.def("transpose", &transpose<std::int32_t>, "indptr"_a.noconvert(), "entry_column"_a,
+        "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
+        "entry"_a.noconvert().none(), transpose_doc);
+  m.def("transpose", &transpose<std::int64_t>, "indptr"_a.noconvert(), "entry_column"_a,
+        "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
+        "entry"_a.noconvert().none(), transpose_doc);
+  m.def("memory_rows", &memory_rows, "S"_a, "Y"_a, "SS"_a, "SY"_a, "gamma"_a, "rows"_a.noconvert(),
+        "diagonal"_a.noconvert(),
+        "Rows [P | C] and the diagonal of B = gamma I + P P' - C C'; false where B breaks down.");
+  m.def("coordinate_descent", &coordinate_descent, "w"_a, "g"_a, "rows"_a, "diagonal"_a, "gamma"_a,
+        "lam"_a, "l2"_a, "max_passes"_a, "tolerance"_a, "seed"_a, "d"_a.noconvert(),
+        "Minimise the quadratic model over d in place; returns the passes made.");
+  m.def(
+      "exp",
+      [](Array<const double> x, Array<double> out) {
+        expect(x.shape(0) % proxqn::kLanes == 0 && out.shape(0) == x.shape(0),
+               "a multiple of 8 values expected");
+        exp_all(x.data(), x.shape(0), out.data());
+      },
+      "x"_a, "out"_a.noconvert(), "The vectorised exponential, for its test.");
+}

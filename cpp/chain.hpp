@@ -1,0 +1,563 @@
+// Inference on linear chains: forward, backward, Viterbi.
+//
+// Layout. Sequences of like length are laid side by side in batches of W = 8 lanes (a lone long
+// sequence in a batch of W = 1). Position t of lane k of a batch is slot first + t*W + k, and every
+// per-label array is label-major, [L][stride] with the slot as the fast index. So the 8 lanes of one
+// (label, position) are one vector register, and one label's column is contiguous, which is what the
+// partial gradients walk (features.hpp). Slots past a lane's length are padding; no feature refers
+// to them.
+//
+// Scaling. With m_t = max_y x_t(y) and Lmax = max Lambda, the recursion
+//     a_t(y) = exp(x_t(y) - m_t) sum_y' A_{t-1}(y') exp(Lambda(y',y) - Lmax),   A_t = a_t / c_t,  c_t = sum_y a_t(y)
+// keeps every A_t(y) >= exp(-R), R = max_t(max_y x_t - min_y x_t) + (max Lambda - min Lambda). If R
+// is at most 600 nothing underflows and the scaled recursion is exact for any length; otherwise the
+// batch is done again in the log domain.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace proxqn {
+
+constexpr double kSafeRange = 600.0;
+constexpr int kTile = 8;       // labels are padded to a multiple of this in scratch memory
+constexpr int kBuffer = 16;    // positions whose outer products are summed at once
+
+struct Chain {
+  std::int64_t n_labels, stride, n_batches, n_chunks;
+  const std::int64_t* first;         // [n_batches] slot of position 0, lane 0
+  const std::int32_t* width;         // [n_batches] W: 8 or 1
+  const std::int32_t* length;        // [n_batches] longest lane
+  const std::int32_t* lane_length;   // [n_batches][8], 0 where there is no sequence
+  const std::int32_t* lane_sequence; // [n_batches][8]
+  const std::int64_t* chunk;         // [n_chunks+1] batches of a chunk
+  const std::int32_t* labels;        // [stride] true label of a slot, or null
+  const double* weights;             // [n_sequences] sample weights, or null
+  double* scores;                    // [L][stride] x = w' phi at the accepted point
+  const double* change;              // [L][stride] its change along the direction, or null
+  double* alpha;                     // [L][stride] after forward: A_t; after backward: residuals
+  double* scale;                     // [stride] 1 / c_t
+  std::uint8_t* log_domain;          // [n_batches] set by forward
+  const double* transitions;         // [L][L] Lambda
+};
+
+struct AlignedFree {
+  void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
+};
+using Scratch = std::unique_ptr<double[], AlignedFree>;
+inline Scratch scratch(std::int64_t n) {
+  auto* p = static_cast<double*>(::operator new[](n * sizeof(double), std::align_val_t{64}));
+  std::fill(p, p + n, 0.0);
+  return Scratch(p);
+}
+
+inline std::int64_t padded(std::int64_t n_labels) { return (n_labels + kTile - 1) / kTile * kTile; }
+
+// exp(Lambda - Lmax), plain and transposed, rows padded with zeros: [L][Lp].
+struct Transitions {
+  std::int64_t padded_labels;
+  double largest, range;
+  Scratch forward, backward;
+  Transitions(const double* lambda, std::int64_t L) : padded_labels(padded(L)) {
+    const auto [low, high] = std::minmax_element(lambda, lambda + L * L);
+    largest = *high;
+    range = *high - *low;
+    forward = scratch(L * padded_labels);
+    backward = scratch(L * padded_labels);
+    for (std::int64_t i = 0; i < L; ++i)
+      for (std::int64_t j = 0; j < L; ++j) {
+        const double m = std::exp(lambda[i * L + j] - largest);
+        forward[i * padded_labels + j] = m;
+        backward[j * padded_labels + i] = m;
+      }
+  }
+};
+
+// --- one position: the same text for eight lanes (V = double8) and for one (V = double) ----------
+
+template <class V>
+constexpr int kWidth = std::is_same_v<V, double8> ? kLanes : 1;
+
+PROXQN_INLINE void load(const double* p, double8& v) { v = load8(p); }
+PROXQN_INLINE void load(const double* p, double& v) { v = *p; }
+PROXQN_INLINE void store(double* p, double8 v) { store8(p, v); }
+PROXQN_INLINE void store(double* p, double v) { *p = v; }
+
+// x_t(y) for all labels into x[L]; their maximum per lane.
+template <class V>
+PROXQN_INLINE V gather_scores(const Chain& c, std::int64_t slot, double step, V* x, V* lowest) {
+  V high{}, low{};
+  for (std::int64_t y = 0; y < c.n_labels; ++y) {
+    V v;
+    load(c.scores + y * c.stride + slot, v);
+    if (c.change) {
+      V d;
+      load(c.change + y * c.stride + slot, d);
+      v += step * d;
+    }
+    x[y] = v;
+    high = y ? max(high, v) : v;
+    low = y ? min(low, v) : v;
+  }
+  if (lowest) *lowest = low;
+  return high;
+}
+
+// e = exp(x - shift), L labels; the padding of e stays zero.
+PROXQN_INLINE void exponentials(const double8* x, double8 shift, std::int64_t L, double8* e) {
+  for (std::int64_t y = 0; y < L; ++y) e[y] = exp8(x[y] - shift);
+}
+PROXQN_INLINE void exponentials(const double* x, double shift, std::int64_t L, double* e) {
+  std::int64_t y = 0;
+  for (; y + kLanes <= L; y += kLanes) store8(e + y, exp8(load8(x + y) - shift));
+  if (y < L) {
+    double tail[kLanes] = {};
+    std::copy(x + y, x + L, tail);
+    double8 v = exp8(load8(tail) - shift);
+    store8(tail, v);
+    std::copy(tail, tail + (L - y), e + y);
+  }
+}
+
+// out[j] = sum_i in[i] m[i][j]: the L^2 multiply-adds of a position, kTile accumulators in registers.
+template <class V>
+PROXQN_INLINE void product(const V* in, const double* m, std::int64_t L, std::int64_t Lp, V* out) {
+  constexpr int tile = kWidth<V> == 1 ? kTile : kTile / 2;  // 4 x 8 lanes or 8 x 1
+  for (std::int64_t j = 0; j < Lp; j += tile) {
+    V acc[tile] = {};
+    for (std::int64_t i = 0; i < L; ++i) {
+      const V a = in[i];
+      const double* row = m + i * Lp + j;
+      for (int k = 0; k < tile; ++k) acc[k] += a * row[k];
+    }
+    for (int k = 0; k < tile; ++k) out[j + k] = acc[k];
+  }
+}
+
+// G[i][j] += sum_t a_t(i) v_t(j) over the buffered positions. Tiles of 4 x 4 keep G in registers.
+template <class V>
+PROXQN_INLINE void outer_products(const V* a, const V* v, int n, std::int64_t Lp, V* G) {
+  constexpr int rows = 4, cols = kWidth<V> == 1 ? kTile : 4;
+  for (std::int64_t i = 0; i < Lp; i += rows)
+    for (std::int64_t j = 0; j < Lp; j += cols) {
+      V acc[rows][cols];
+      for (int p = 0; p < rows; ++p)
+        for (int q = 0; q < cols; ++q) acc[p][q] = G[(i + p) * Lp + j + q];
+      for (int t = 0; t < n; ++t)
+        for (int p = 0; p < rows; ++p) {
+          const V left = a[t * Lp + i + p];
+          for (int q = 0; q < cols; ++q) acc[p][q] += left * v[t * Lp + j + q];
+        }
+      for (int p = 0; p < rows; ++p)
+        for (int q = 0; q < cols; ++q) G[(i + p) * Lp + j + q] = acc[p][q];
+    }
+}
+
+PROXQN_INLINE double8 where(double8 length, double t, double8 yes, double8 no) {
+  return length > t ? yes : no;
+}
+PROXQN_INLINE double where(double length, double t, double yes, double no) {
+  return length > t ? yes : no;
+}
+PROXQN_INLINE double lane(double8 v, int k) { return v[k]; }
+PROXQN_INLINE double lane(double v, int) { return v; }
+PROXQN_INLINE void set_lane(double8& v, int k, double x) { v[k] = x; }
+PROXQN_INLINE void set_lane(double& v, int, double x) { v = x; }
+PROXQN_INLINE double largest(double8 v) {
+  double m = v[0];
+  for (int k = 1; k < kLanes; ++k) m = max(m, v[k]);
+  return m;
+}
+PROXQN_INLINE double largest(double v) { return v; }
+
+// A running product kept as mantissa * 2^exponent, so that a long sequence needs one log, not T.
+template <class V>
+struct Product {
+  using I = std::conditional_t<kWidth<V> == 1, std::int64_t, long8>;
+  V mantissa;
+  I exponent{};
+  PROXQN_INLINE Product() { mantissa = V{} + 1.0; }
+  PROXQN_INLINE void multiply(V c) {
+    V p = mantissa * c;
+    I bits;
+    std::memcpy(&bits, &p, sizeof bits);
+    exponent += (bits >> 52) - 1023;
+    bits = (bits & 0xFFFFFFFFFFFFFLL) | (1023LL << 52);
+    std::memcpy(&mantissa, &bits, sizeof bits);
+  }
+  PROXQN_INLINE double log(int k) const {
+    double e;
+    if constexpr (kWidth<V> == 1) e = static_cast<double>(exponent);
+    else e = static_cast<double>(exponent[k]);
+    return std::log(lane(mantissa, k)) + e * 0.6931471805599453;
+  }
+};
+
+template <class V>
+PROXQN_INLINE V lane_lengths(const Chain& c, std::int64_t batch) {
+  V v{};
+  for (int k = 0; k < kWidth<V>; ++k) set_lane(v, k, c.lane_length[batch * kLanes + k]);
+  return v;
+}
+
+// --- log domain: slow, safe for scores of any size; one sequence at a time -----------------------
+
+inline double log_sum_exp(const double* v, std::int64_t n) {
+  const double high = *std::max_element(v, v + n);
+  double total = 0.0;
+  for (std::int64_t i = 0; i < n; ++i) total += std::exp(v[i] - high);
+  return high + std::log(total);
+}
+
+struct Lane {  // one sequence within a batch
+  std::int64_t first, width, length;
+  std::int64_t slot(std::int64_t t) const { return first + t * width; }
+};
+
+// Stores log alpha; returns log Z.
+inline double forward_log(const Chain& c, Lane s, double step) {
+  const std::int64_t L = c.n_labels;
+  std::vector<double> before(L), terms(L);
+  for (std::int64_t t = 0; t < s.length; ++t) {
+    for (std::int64_t y = 0; y < L; ++y) {
+      const std::int64_t at = y * c.stride + s.slot(t);
+      double x = c.scores[at] + (c.change ? step * c.change[at] : 0.0);
+      if (t > 0) {
+        for (std::int64_t i = 0; i < L; ++i) terms[i] = before[i] + c.transitions[i * L + y];
+        x += log_sum_exp(terms.data(), L);
+      }
+      c.alpha[at] = x;
+    }
+    for (std::int64_t y = 0; y < L; ++y) before[y] = c.alpha[y * c.stride + s.slot(t)];
+  }
+  return log_sum_exp(before.data(), L);
+}
+
+// Reads log alpha, leaves weighted residuals in its place, adds pair expectations to G [L][L].
+inline void backward_log(const Chain& c, Lane s, double weight, double* G) {
+  const std::int64_t L = c.n_labels;
+  std::vector<double> beta(L, 0.0), next(L), terms(L), alpha(L);
+  auto load_alpha = [&](std::int64_t t) {
+    for (std::int64_t y = 0; y < L; ++y) alpha[y] = c.alpha[y * c.stride + s.slot(t)];
+  };
+  load_alpha(s.length - 1);
+  const double log_z = log_sum_exp(alpha.data(), L);
+  for (std::int64_t t = s.length - 1; t >= 0; --t) {
+    const std::int64_t slot = s.slot(t);
+    for (std::int64_t y = 0; y < L; ++y) {
+      const double p = std::exp(alpha[y] + beta[y] - log_z);
+      const bool gold = c.labels && c.labels[slot] == y;
+      c.alpha[y * c.stride + slot] = weight * (p - (gold ? 1.0 : 0.0));
+    }
+    if (t == 0) break;
+    load_alpha(t - 1);
+    for (std::int64_t i = 0; i < L; ++i) {
+      for (std::int64_t y = 0; y < L; ++y) {
+        terms[y] = c.transitions[i * L + y] + c.scores[y * c.stride + slot] + beta[y];
+        G[i * L + y] += weight * std::exp(alpha[i] + terms[y] - log_z);
+      }
+      next[i] = log_sum_exp(terms.data(), L);
+    }
+    beta.swap(next);
+  }
+}
+
+// --- forward -------------------------------------------------------------------------------------
+
+// Scaled recursion on one batch. Writes losses of its sequences; false where the range is unsafe.
+template <class V>
+PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions& m, std::int64_t batch,
+                                 double step, double* work, double* losses) {
+  constexpr int W = kWidth<V>;
+  const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
+  V* x = reinterpret_cast<V*>(work);
+  V* e = x + Lp;
+  V* a = e + Lp;
+  V* A = a + Lp;
+  const V lengths = lane_lengths<V>(c, batch);
+  V shift{}, range{}, path{};
+  Product<V> normaliser;
+  for (std::int64_t t = 0; t < T; ++t) {
+    const std::int64_t slot = c.first[batch] + t * W;
+    V low;
+    const V high = gather_scores<V>(c, slot, step, x, &low);
+    range = max(range, high - low);
+    exponentials(x, high, L, e);
+    if (t == 0) {
+      for (std::int64_t y = 0; y < L; ++y) a[y] = e[y];
+    } else {
+      product(A, m.forward.get(), L, Lp, a);
+      for (std::int64_t y = 0; y < L; ++y) a[y] *= e[y];
+    }
+    V total{};
+    for (std::int64_t y = 0; y < L; ++y) total += a[y];
+    const V inverse = 1.0 / total;
+    for (std::int64_t y = 0; y < L; ++y) {
+      A[y] = a[y] * inverse;
+      store(c.alpha + y * c.stride + slot, A[y]);
+    }
+    store(c.scale + slot, inverse);
+    normaliser.multiply(where(lengths, t, total, V{} + 1.0));
+    shift += where(lengths, t, high, V{});
+    if (c.labels)
+      for (int k = 0; k < W; ++k) {
+        if (t >= c.lane_length[batch * kLanes + k]) continue;
+        const std::int64_t y = c.labels[slot + k];
+        double gained = lane(x[y], k);
+        if (t > 0) gained += c.transitions[c.labels[slot + k - W] * L + y];
+        set_lane(path, k, lane(path, k) + gained);
+      }
+  }
+  if (!(largest(range) + m.range <= kSafeRange)) return false;  // also catches NaN
+  for (int k = 0; k < W; ++k) {
+    const std::int64_t n = c.lane_length[batch * kLanes + k];
+    if (n == 0) continue;
+    const double log_z = lane(shift, k) + normaliser.log(k) + (n - 1) * m.largest;
+    losses[c.lane_sequence[batch * kLanes + k]] = log_z - lane(path, k);
+  }
+  return true;
+}
+
+inline double path_score(const Chain& c, Lane s, double step) {
+  double total = 0.0;
+  for (std::int64_t t = 0; t < s.length; ++t) {
+    const std::int64_t y = c.labels[s.slot(t)], at = y * c.stride + s.slot(t);
+    total += c.scores[at] + (c.change ? step * c.change[at] : 0.0);
+    if (t > 0) total += c.transitions[c.labels[s.slot(t - 1)] * c.n_labels + y];
+  }
+  return total;
+}
+
+inline Lane lane_of(const Chain& c, std::int64_t batch, int k) {
+  return {c.first[batch] + k, c.width[batch], c.lane_length[batch * kLanes + k]};
+}
+
+PROXQN_CLONES void forward_chunk(const Chain& c, const Transitions& m, std::int64_t chunk,
+                                 double step, double* losses) {
+  auto work = scratch(4 * m.padded_labels * kLanes);
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b) {
+    const bool safe = c.width[b] == kLanes
+                          ? forward_batch<double8>(c, m, b, step, work.get(), losses)
+                          : forward_batch<double>(c, m, b, step, work.get(), losses);
+    c.log_domain[b] = !safe;
+    if (safe) continue;
+    for (int k = 0; k < c.width[b]; ++k) {
+      const Lane s = lane_of(c, b, k);
+      if (s.length == 0) continue;
+      const double log_z = forward_log(c, s, step);
+      losses[c.lane_sequence[b * kLanes + k]] = log_z - (c.labels ? path_score(c, s, step) : 0.0);
+    }
+  }
+}
+
+// losses[i] = log Z_i - score of the true path (or log Z_i without labels), at scores + step * change.
+inline void forward(const Chain& c, double step, int n_jobs, double* losses) {
+  const Transitions m(c.transitions, c.n_labels);
+  parallel_for(c.n_chunks, n_jobs,
+               [&](std::int64_t chunk) { forward_chunk(c, m, chunk, step, losses); });
+}
+
+// --- backward ------------------------------------------------------------------------------------
+
+template <class V>
+struct PairBuffer {  // alpha_{t-1} and v_t of up to kBuffer positions, and the sums G [Lp][Lp]
+  V *a, *v, *G;
+  int n = 0;
+};
+
+// Moves scores to the accepted point; alpha becomes weight * (marginal - true label).
+//   v_t(y) = exp(x_t(y) - m_t) beta_t(y) / c_t,  beta_{t-1}(y') = sum_y M(y',y) v_t(y),
+//   P(y_{t-1} = y', y_t = y) = A_{t-1}(y') M(y',y) v_t(y),   P(y_t = y) = A_t(y) beta_t(y).
+// In exact arithmetic sum_y A_t beta_t = 1; dividing by it keeps rounding from adding up over T.
+template <class V>
+PROXQN_INLINE void backward_batch(const Chain& c, const Transitions& m, std::int64_t batch,
+                                  double step, double* work, PairBuffer<V>& pairs) {
+  constexpr int W = kWidth<V>;
+  const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
+  V* x = reinterpret_cast<V*>(work);
+  V* e = x + Lp;
+  V* beta = e + Lp;
+  const V lengths = lane_lengths<V>(c, batch);
+  V weight{};
+  for (int k = 0; k < W; ++k)
+    if (c.lane_length[batch * kLanes + k] > 0)
+      set_lane(weight, k, c.weights ? c.weights[c.lane_sequence[batch * kLanes + k]] : 1.0);
+  const V one = V{} + 1.0;
+  for (std::int64_t y = 0; y < L; ++y) beta[y] = one;
+  for (std::int64_t t = T - 1; t >= 0; --t) {
+    const std::int64_t slot = c.first[batch] + t * W;
+    const V high = gather_scores<V>(c, slot, step, x, static_cast<V*>(nullptr));
+    exponentials(x, high, L, e);
+    V total{};
+    for (std::int64_t y = 0; y < L; ++y) {
+      V A;
+      load(c.alpha + y * c.stride + slot, A);
+      beta[y] = where(lengths, t + 1, beta[y], one);  // the last position of a lane, or past it
+      total += A * beta[y];
+    }
+    V inverse_scale;
+    load(c.scale + slot, inverse_scale);
+    const V normaliser = 1.0 / total;
+    const V factor = where(lengths, t, inverse_scale * normaliser, V{});
+    V* v = pairs.v + pairs.n * Lp;
+    V* a = pairs.a + pairs.n * Lp;
+    for (std::int64_t y = 0; y < L; ++y) {
+      double* at = c.alpha + y * c.stride + slot;
+      V A;
+      load(at, A);
+      store(at, weight * (A * beta[y] * normaliser));
+      v[y] = e[y] * beta[y] * factor;
+      if (c.change) store(c.scores + y * c.stride + slot, x[y]);
+      if (t > 0) {
+        load(at - W, A);
+        a[y] = A * weight;
+      }
+    }
+    if (c.labels)
+      for (int k = 0; k < W; ++k)
+        if (t < c.lane_length[batch * kLanes + k])
+          c.alpha[c.labels[slot + k] * c.stride + slot + k] -= lane(weight, k);
+    if (t == 0) break;
+    product(v, m.backward.get(), L, Lp, beta);
+    if (++pairs.n == kBuffer) {
+      outer_products(pairs.a, pairs.v, pairs.n, Lp, pairs.G);
+      pairs.n = 0;
+    }
+  }
+}
+
+PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions& m, std::int64_t chunk,
+                                  double step, double* G) {
+  const std::int64_t L = c.n_labels, Lp = m.padded_labels;
+  auto work = scratch(3 * Lp * kLanes);
+  auto buffers = scratch(2 * kBuffer * Lp * (kLanes + 1));
+  auto sums8 = scratch(Lp * Lp * kLanes), sums1 = scratch(Lp * Lp);
+  PairBuffer<double8> wide{};
+  wide.a = reinterpret_cast<double8*>(buffers.get());
+  wide.v = wide.a + kBuffer * Lp;
+  wide.G = reinterpret_cast<double8*>(sums8.get());
+  PairBuffer<double> narrow{};
+  narrow.a = buffers.get() + 2 * kBuffer * Lp * kLanes;
+  narrow.v = narrow.a + kBuffer * Lp;
+  narrow.G = sums1.get();
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b) {
+    if (c.log_domain[b]) {
+      if (c.change)
+        for (std::int64_t y = 0; y < L; ++y)
+          for (std::int64_t i = c.first[b]; i < c.first[b] + c.length[b] * c.width[b]; ++i)
+            c.scores[y * c.stride + i] += step * c.change[y * c.stride + i];
+      for (int k = 0; k < c.width[b]; ++k) {
+        const Lane s = lane_of(c, b, k);
+        const double weight = c.weights ? c.weights[c.lane_sequence[b * kLanes + k]] : 1.0;
+        if (s.length) backward_log(c, s, weight, G);
+      }
+    } else if (c.width[b] == kLanes) {
+      backward_batch<double8>(c, m, b, step, work.get(), wide);
+    } else {
+      backward_batch<double>(c, m, b, step, work.get(), narrow);
+    }
+  }
+  outer_products(wide.a, wide.v, wide.n, Lp, wide.G);
+  outer_products(narrow.a, narrow.v, narrow.n, Lp, narrow.G);
+  for (std::int64_t i = 0; i < L; ++i)
+    for (std::int64_t j = 0; j < L; ++j) {
+      const double pairs = sum(wide.G[i * Lp + j]) + narrow.G[i * Lp + j];
+      G[i * L + j] += m.forward[i * Lp + j] * pairs;
+    }
+}
+
+// After forward at the same step. pairs[L][L] = sum over samples of weight * E[label pair counts].
+inline void backward(const Chain& c, double step, int n_jobs, double* pairs) {
+  const Transitions m(c.transitions, c.n_labels);
+  const std::int64_t size = c.n_labels * c.n_labels;
+  std::vector<double> parts(c.n_chunks * size, 0.0);
+  parallel_for(c.n_chunks, n_jobs, [&](std::int64_t chunk) {
+    backward_chunk(c, m, chunk, step, parts.data() + chunk * size);
+  });
+  std::fill(pairs, pairs + size, 0.0);
+  for (std::int64_t chunk = 0; chunk < c.n_chunks; ++chunk)
+    for (std::int64_t i = 0; i < size; ++i) pairs[i] += parts[chunk * size + i];
+}
+
+// --- Viterbi -------------------------------------------------------------------------------------
+
+// best_t(y) = x_t(y) + max_y' (best_{t-1}(y') + Lambda(y',y)); ties go to the smaller label.
+template <class V>
+PROXQN_INLINE void viterbi_batch(const Chain& c, const double* lambda, std::int64_t Lp,
+                                 std::int64_t batch, double* work, std::int32_t* back,
+                                 std::int32_t* path) {
+  constexpr int W = kWidth<V>, tile = W == 1 ? kTile : kTile / 2;
+  const std::int64_t L = c.n_labels, T = c.length[batch];
+  V* x = reinterpret_cast<V*>(work);
+  V* best = x + Lp;
+  V* next = best + Lp;
+  const V lengths = lane_lengths<V>(c, batch);
+  for (std::int64_t t = 0; t < T; ++t) {
+    gather_scores<V>(c, c.first[batch] + t * W, 0.0, x, static_cast<V*>(nullptr));
+    if (t == 0) {
+      for (std::int64_t y = 0; y < L; ++y) best[y] = x[y];
+      continue;
+    }
+    for (std::int64_t j = 0; j < Lp; j += tile) {
+      V top[tile], from[tile];
+      for (int k = 0; k < tile; ++k) {
+        top[k] = best[0] + lambda[j + k];
+        from[k] = V{};
+      }
+      for (std::int64_t i = 1; i < L; ++i)
+        for (int k = 0; k < tile; ++k) {
+          const V candidate = best[i] + lambda[i * Lp + j + k];
+          from[k] = candidate > top[k] ? V{} + double(i) : from[k];
+          top[k] = max(candidate, top[k]);
+        }
+      for (int k = 0; k < tile && j + k < L; ++k) {
+        next[j + k] = top[k] + x[j + k];
+        for (int q = 0; q < W; ++q)
+          back[(t * L + j + k) * W + q] = static_cast<std::int32_t>(lane(from[k], q));
+      }
+    }
+    for (std::int64_t y = 0; y < L; ++y) best[y] = where(lengths, t, next[y], best[y]);
+  }
+  for (int k = 0; k < W; ++k) {
+    const std::int64_t n = c.lane_length[batch * kLanes + k];
+    if (n == 0) continue;
+    std::int32_t y = 0;
+    for (std::int64_t i = 1; i < L; ++i)
+      if (lane(best[i], k) > lane(best[y], k)) y = static_cast<std::int32_t>(i);
+    for (std::int64_t t = n - 1; t >= 0; --t) {
+      path[c.first[batch] + t * W + k] = y;
+      if (t > 0) y = back[(t * L + y) * W + k];
+    }
+  }
+}
+
+PROXQN_CLONES void viterbi_chunk(const Chain& c, const double* lambda, std::int64_t Lp,
+                                 std::int64_t chunk, std::int32_t* path) {
+  auto work = scratch(3 * Lp * kLanes);
+  std::int64_t longest = 0;
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
+    longest = std::max<std::int64_t>(longest, c.length[b] * c.width[b]);
+  std::vector<std::int32_t> back(longest * c.n_labels);
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
+    c.width[b] == kLanes
+        ? viterbi_batch<double8>(c, lambda, Lp, b, work.get(), back.data(), path)
+        : viterbi_batch<double>(c, lambda, Lp, b, work.get(), back.data(), path);
+}
+
+inline void viterbi(const Chain& c, int n_jobs, std::int32_t* path) {
+  const std::int64_t L = c.n_labels, Lp = padded(L);
+  auto lambda = scratch(L * Lp);
+  for (std::int64_t i = 0; i < L; ++i)
+    std::copy(c.transitions + i * L, c.transitions + (i + 1) * L, lambda.get() + i * Lp);
+  parallel_for(c.n_chunks, n_jobs, [&](std::int64_t chunk) {
+    viterbi_chunk(c, lambda.get(), Lp, chunk, path);
+  });
+}
+
+}  // namespace proxqn

@@ -1,0 +1,246 @@
+// Products with feature-indexed data: for each column (feature) the slots where it is active, and
+// its values there unless all are 1. A coordinate is column * L + label.
+//
+// Partial products walk one label's contiguous column of a label-major array [L][stride], label by
+// label, so that it stays in the L2 cache. The full sweep needs all labels of every entry at once
+// and reads a slot-major copy [stride][Lp].
+#pragma once
+#include <cstdint>
+#include <cmath>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace proxqn {
+
+struct Features {
+  std::int64_t n_columns;
+  const std::int64_t* start;        // [n_columns+1] into slots
+  const std::int32_t* slots;        // ascending within a column
+  const std::int64_t* value_start;  // [n_columns] into values, -1 for a column of ones
+  const double* values;
+  const double* column_values(std::int64_t c) const {
+    return value_start[c] < 0 ? nullptr : values + value_start[c];
+  }
+};
+
+// CSR rows -> columns. column_of maps an entry's CSR position to a column; row_slot a row to its
+// slot; rows are visited in slot order, so slots ascend within each column.
+template <class Index>
+void transpose(const Index* indptr, const std::int32_t* entry_column, const std::int64_t* row_order,
+               const std::int32_t* row_slot, std::int64_t n_rows, const std::int64_t* start,
+               std::int64_t n_columns, std::int32_t* slots, Index* entry) {
+  std::vector<std::int64_t> next(start, start + n_columns);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const std::int64_t row = row_order[i];
+    for (Index e = indptr[row]; e < indptr[row + 1]; ++e) {
+      const std::int64_t at = next[entry_column[e]]++;
+      slots[at] = row_slot[row];
+      if (entry) entry[at] = e;
+    }
+  }
+}
+
+// (column, label) pairs that occur: labels of each column ascending. Two calls: count, then fill.
+inline void observed_pairs(const Features& f, const std::int32_t* labels, std::int64_t n_labels,
+                           std::int64_t* pair_start, std::int32_t* pair_labels) {
+  std::vector<std::uint8_t> seen(n_labels);
+  std::int64_t total = 0;
+  for (std::int64_t c = 0; c < f.n_columns; ++c) {
+    if (!pair_labels) pair_start[c] = total;
+    std::fill(seen.begin(), seen.end(), 0);
+    for (std::int64_t e = f.start[c]; e < f.start[c + 1]; ++e) seen[labels[f.slots[e]]] = 1;
+    for (std::int64_t y = 0; y < n_labels; ++y)
+      if (seen[y]) {
+        if (pair_labels) pair_labels[total] = static_cast<std::int32_t>(y);
+        ++total;
+      }
+  }
+  if (!pair_labels) pair_start[f.n_columns] = total;
+}
+
+// Coordinates grouped by label: order[label_start[y] .. label_start[y+1]) are those of label y.
+struct ByLabel {
+  std::vector<std::int64_t> label_start, order;
+  ByLabel(const std::int64_t* coordinates, std::int64_t n, std::int64_t n_labels)
+      : label_start(n_labels + 1, 0), order(n) {
+    for (std::int64_t i = 0; i < n; ++i) ++label_start[coordinates[i] % n_labels + 1];
+    for (std::int64_t y = 0; y < n_labels; ++y) label_start[y + 1] += label_start[y];
+    auto next = label_start;
+    for (std::int64_t i = 0; i < n; ++i) order[next[coordinates[i] % n_labels]++] = i;
+  }
+};
+
+// --- move: change[y][slot] = sum_j direction_j x_j(slot) -----------------------------------------
+
+PROXQN_CLONES void move_label(const Features& f, const std::int64_t* coordinates,
+                              const double* direction, std::int64_t n_labels,
+                              const std::int64_t* order, std::int64_t n, double* column) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t c = coordinates[order[i]] / n_labels;
+    const double d = direction[order[i]];
+    const std::int64_t first = f.start[c], count = f.start[c + 1] - first;
+    const std::int32_t* slots = f.slots + first;
+    if (const double* v = f.column_values(c))
+      for (std::int64_t e = 0; e < count; ++e) column[slots[e]] += d * v[e];
+    else
+      for (std::int64_t e = 0; e < count; ++e) column[slots[e]] += d;
+  }
+}
+
+// dirty[y] says whether change[y] holds an earlier direction; columns at rest are not written.
+inline void move(const Features& f, const std::int64_t* coordinates, const double* direction,
+                 std::int64_t n, std::int64_t n_labels, std::int64_t stride, int n_jobs,
+                 double* change, std::uint8_t* dirty) {
+  const ByLabel by(coordinates, n, n_labels);
+  parallel_for(n_labels, n_jobs, [&](std::int64_t y) {
+    const std::int64_t first = by.label_start[y], count = by.label_start[y + 1] - first;
+    double* column = change + y * stride;
+    if (dirty[y]) std::fill(column, column + stride, 0.0);
+    move_label(f, coordinates, direction, n_labels, by.order.data() + first, count, column);
+    dirty[y] = count > 0;
+  });
+}
+
+// --- gradient on given coordinates ---------------------------------------------------------------
+
+PROXQN_INLINE double gather_sum(const double* column, const std::int32_t* slots, std::int64_t n) {
+  double a[8] = {};  // eight chains hide the latency of the loads; combined in a fixed order
+  std::int64_t e = 0;
+  for (; e + 8 <= n; e += 8)
+    for (int k = 0; k < 8; ++k) a[k] += column[slots[e + k]];
+  for (; e < n; ++e) a[0] += column[slots[e]];
+  return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+PROXQN_INLINE double gather_dot(const double* column, const std::int32_t* slots, const double* v,
+                                std::int64_t n) {
+  double a[4] = {};
+  std::int64_t e = 0;
+  for (; e + 4 <= n; e += 4)
+    for (int k = 0; k < 4; ++k) a[k] += column[slots[e + k]] * v[e + k];
+  for (; e < n; ++e) a[0] += column[slots[e]] * v[e];
+  return (a[0] + a[2]) + (a[1] + a[3]);
+}
+
+inline void gradient_range(const Features& f, const std::int64_t* coordinates,
+                           const std::int64_t* order, std::int64_t n, std::int64_t n_labels,
+                           std::int64_t stride, const double* residuals, double* gradient) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t c = coordinates[order[i]] / n_labels, y = coordinates[order[i]] % n_labels;
+    const std::int64_t first = f.start[c], count = f.start[c + 1] - first;
+    const double* column = residuals + y * stride;
+    const double* v = f.column_values(c);
+    gradient[order[i]] = v ? gather_dot(column, f.slots + first, v, count)
+                           : gather_sum(column, f.slots + first, count);
+  }
+}
+
+inline void gradient(const Features& f, const std::int64_t* coordinates, std::int64_t n,
+                     std::int64_t n_labels, std::int64_t stride, const double* residuals,
+                     int n_jobs, double* out) {
+  const ByLabel by(coordinates, n, n_labels);
+  constexpr std::int64_t chunk = 32;
+  parallel_for((n + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
+    const std::int64_t first = i * chunk;
+    gradient_range(f, coordinates, by.order.data() + first, std::min(chunk, n - first), n_labels,
+                   stride, residuals, out);
+  });
+}
+
+// --- sweep: every coordinate's gradient, keeping only those above a threshold --------------------
+
+PROXQN_CLONES void slot_major(const double* residuals, std::int64_t n_labels, std::int64_t stride,
+                              std::int64_t first, std::int64_t last, std::int64_t Lp, double* out) {
+  for (std::int64_t s = first; s < last; ++s)
+    for (std::int64_t y = 0; y < n_labels; ++y) out[s * Lp + y] = residuals[y * stride + s];
+}
+
+// acc[Lp] = sum over the column's entries of value * residual row.
+template <int Blocks>
+PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::int64_t n,
+                               const double* rows, std::int64_t Lp, double* acc) {
+  double8 a[Blocks] = {};
+  for (std::int64_t e = 0; e < n; ++e) {
+    const double* row = rows + slots[e] * Lp;
+    if (v)
+      for (int k = 0; k < Blocks; ++k) a[k] += v[e] * load8(row + 8 * k);
+    else
+      for (int k = 0; k < Blocks; ++k) a[k] += load8(row + 8 * k);
+  }
+  for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, a[k]);
+}
+
+PROXQN_CLONES void sweep_column(const Features& f, std::int64_t c, const double* rows,
+                                std::int64_t Lp, double* acc) {
+  const std::int64_t first = f.start[c], n = f.start[c + 1] - first;
+  const std::int32_t* slots = f.slots + first;
+  const double* v = f.column_values(c);
+  for (std::int64_t y = 0; y < Lp;) {
+    const std::int64_t left = (Lp - y) / 8;
+    if (left >= 4) column_sums<4>(slots, v, n, rows + y, Lp, acc + y), y += 32;
+    else if (left == 3) column_sums<3>(slots, v, n, rows + y, Lp, acc + y), y += 24;
+    else if (left == 2) column_sums<2>(slots, v, n, rows + y, Lp, acc + y), y += 16;
+    else column_sums<1>(slots, v, n, rows + y, Lp, acc + y), y += 8;
+  }
+}
+
+struct Sweep {
+  std::vector<std::int64_t> coordinates;
+  std::vector<double> gradient;
+  double largest = 0.0;
+};
+
+// pair_start/pair_labels restrict each column to its admitted labels; null admits all.
+inline void sweep_range(const Features& f, std::int64_t first, std::int64_t last,
+                        std::int64_t n_labels, const double* rows, std::int64_t Lp,
+                        double threshold, const std::int64_t* pair_start,
+                        const std::int32_t* pair_labels, Sweep& out) {
+  std::vector<double> acc(Lp);
+  for (std::int64_t c = first; c < last; ++c) {
+    sweep_column(f, c, rows, Lp, acc.data());
+    auto keep = [&](std::int64_t y) {
+      const double size = std::fabs(acc[y]);
+      if (!(size <= out.largest)) out.largest = size;  // a NaN stays visible
+      if (!(size > threshold)) return;
+      out.coordinates.push_back(c * n_labels + y);
+      out.gradient.push_back(acc[y]);
+    };
+    if (pair_start)
+      for (std::int64_t i = pair_start[c]; i < pair_start[c + 1]; ++i) keep(pair_labels[i]);
+    else
+      for (std::int64_t y = 0; y < n_labels; ++y) keep(y);
+  }
+}
+
+inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride,
+                   const double* residuals, double threshold, const std::int64_t* pair_start,
+                   const std::int32_t* pair_labels, int n_jobs) {
+  const std::int64_t Lp = (n_labels + 7) / 8 * 8;
+  std::unique_ptr<double[]> rows(new double[stride * Lp]());
+  constexpr std::int64_t block = 1024;
+  parallel_for((stride + block - 1) / block, n_jobs, [&](std::int64_t i) {
+    slot_major(residuals, n_labels, stride, i * block, std::min(stride, (i + 1) * block), Lp,
+               rows.get());
+  });
+  const std::int64_t n_chunks = std::min<std::int64_t>(64, f.n_columns);
+  std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
+  const std::int64_t entries = f.start[f.n_columns];
+  for (std::int64_t i = 0; i < n_chunks; ++i)
+    bounds[i] = std::lower_bound(f.start, f.start + f.n_columns, entries * i / n_chunks) - f.start;
+  std::vector<Sweep> parts(n_chunks);
+  parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
+    sweep_range(f, bounds[i], bounds[i + 1], n_labels, rows.get(), Lp, threshold, pair_start,
+                pair_labels, parts[i]);
+  });
+  Sweep all;
+  for (auto& part : parts) {
+    all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
+    all.gradient.insert(all.gradient.end(), part.gradient.begin(), part.gradient.end());
+    if (!(part.largest <= all.largest)) all.largest = part.largest;
+  }
+  return all;
+}
+
+}  // namespace proxqn

@@ -1,0 +1,39 @@
+// A loop over chunks on a few threads. The chunks are fixed by the data and each writes its own
+// results, which the caller sums in chunk order: the answer does not depend on the number of threads.
+// Threads live for one call only (about 30 µs against kernels of milliseconds): nothing to break
+// after a fork, nothing left in the process.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace proxqn {
+
+template <class Body>
+void parallel_for(std::int64_t n_chunks, int n_jobs, const Body& body) {
+  if (n_jobs > n_chunks) n_jobs = static_cast<int>(n_chunks);
+  if (n_jobs <= 1) {
+    for (std::int64_t chunk = 0; chunk < n_chunks; ++chunk) body(chunk);
+    return;
+  }
+  std::atomic<std::int64_t> next{0};
+  std::vector<std::exception_ptr> errors(n_jobs);
+  auto work = [&](int job) {
+    try {
+      for (std::int64_t chunk; (chunk = next.fetch_add(1)) < n_chunks;) body(chunk);
+    } catch (...) {
+      errors[job] = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(n_jobs - 1);
+  for (int job = 1; job < n_jobs; ++job) threads.emplace_back(work, job);
+  work(0);
+  for (auto& thread : threads) thread.join();
+  for (auto& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace proxqn

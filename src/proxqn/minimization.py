@@ -1,0 +1,154 @@
+"""``proxqn.minimize``: the functional call, in SciPy's manner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import OptimizeResult
+
+from proxqn.oracles.function import FunctionOracle, ValueAndGradient
+from proxqn.penalties import ElasticNet
+from proxqn.problem import Floats, Oracle, SparseVector
+from proxqn.solvers.prox_qn import Callback, ProxQN, Solution
+
+Vector = Floats | sp.coo_array
+
+SOLVERS = {"prox-qn": ProxQN}
+
+
+def minimize(
+    oracle: Oracle | ValueAndGradient,
+    lam: float,
+    *,
+    l2: float = 0.0,
+    x0: Vector | None = None,
+    solver: str | ProxQN = "prox-qn",
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    callback: Callback | None = None,
+) -> Any:
+    """Minimise ``ℓ(w) + lam ‖w‖₁ + (l2/2) ‖w‖²`` for an expensive smooth convex ℓ.
+
+    Parameters
+    ----------
+    oracle : Oracle or callable
+        The loss: an :class:`~proxqn.problem.Oracle`, or a function ``fun(w) -> (value, gradient)``
+        of a dense vector; then ``x0`` gives its length.
+    lam : float
+        λ, against the sum of the losses.
+    l2 : float
+        An optional ridge term.
+    x0 : array or 1-D sparse array, optional
+        The starting point; zero by default.
+    solver : str or ProxQN
+        ``"prox-qn"`` with its default settings, or a settings object such as ``ProxQN.paper()``.
+    tol : float
+        Stop when the duality gap is at most ``tol`` times the objective; where no gap is known,
+        when the largest subgradient entry is at most ``tol·lam``.
+    max_iter : int
+        At most this many iterations.
+    callback : callable, optional
+        Called with each :class:`~proxqn.solvers.trace.Row`; return True to stop.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        ``x`` (a 1-D sparse array for an oracle, dense for a function), ``fun``, ``success``,
+        ``status``, ``message``, ``nit``, ``nfev`` (forward passes), ``njev`` (backward passes),
+        ``gap``, ``kkt``, ``nnz``, ``trace``.
+
+    Examples
+    --------
+    The lasso, as a function of one's own:
+
+    >>> A = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> b = np.array([4.0, 0.1, 2.0])
+    >>> def loss(w):
+    ...     r = A @ w - b
+    ...     return 0.5 * r @ r, A.T @ r
+    >>> result = minimize(loss, lam=1.0, x0=np.zeros(2), tol=1e-8)
+    >>> result.x.round(4), result.nnz
+    (array([1.8, 0. ]), 1)
+    """
+    loss = _as_oracle(oracle, x0)
+    settings = solver if isinstance(solver, ProxQN) else _settings(solver)
+    if not tol >= 0.0:
+        raise ValueError(f"tol must be a number, 0 or above, got {tol!r}.")
+    if max_iter < 0:
+        raise ValueError(f"max_iter must be 0 or above, got {max_iter!r}.")
+    solution = settings.minimize(
+        loss,
+        ElasticNet(lam, l2),
+        _as_sparse(x0, loss.n_coordinates),
+        tol=tol,
+        max_iter=max_iter,
+        callback=callback,
+    )
+    return _result(solution, loss)
+
+
+def lambda_max(oracle: Oracle) -> float:
+    """Return the smallest λ for which w = 0 is optimal: ``‖∇ℓ(0)‖_∞``."""
+    oracle.reset()
+    oracle.value_at(0.0)
+    oracle.accept(0.0)
+    return oracle.sweep(np.inf).largest
+
+
+def _settings(name: str) -> ProxQN:
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {name!r}.")
+    return SOLVERS[name]()
+
+
+def _as_oracle(loss: Oracle | ValueAndGradient, x0: Vector | None) -> Oracle:
+    if isinstance(loss, Oracle):
+        return loss
+    if not callable(loss):
+        raise TypeError(
+            f"expected an Oracle or a function w -> (value, gradient), got {type(loss).__name__}."
+        )
+    if x0 is None:
+        raise ValueError("x0 is needed with a function: its length is the number of variables.")
+    return FunctionOracle(loss, x0.shape[0])
+
+
+def _as_sparse(x0: Vector | None, n: int) -> SparseVector:
+    if x0 is None:
+        return SparseVector.empty()
+    if x0.shape != (n,):
+        raise ValueError(f"x0 must have shape ({n},), got {x0.shape}.")
+    if sp.issparse(x0):
+        entries: Any = x0.tocoo()
+        (coordinates,), values = entries.coords, entries.data
+    else:
+        dense = np.asarray(x0, dtype=np.float64)
+        coordinates = np.flatnonzero(dense)
+        values = dense[coordinates]
+    if not np.isfinite(values).all():
+        raise ValueError("x0 contains NaN or infinite values.")
+    order = np.argsort(coordinates)
+    return SparseVector(coordinates[order].astype(np.int64), values[order].astype(np.float64))
+
+
+def _result(solution: Solution, oracle: Oracle) -> Any:
+    weights, calls = solution.weights, solution.trace[-1].calls if len(solution.trace) else {}
+    x: Any = sp.coo_array((weights.values, (weights.coordinates,)), shape=(oracle.n_coordinates,))
+    result: Any = OptimizeResult()
+    result.update(
+        x=x.toarray() if isinstance(oracle, FunctionOracle) else x,
+        fun=solution.objective,
+        success=solution.status.success,
+        status=solution.status,
+        message=solution.status.value,
+        nit=solution.trace[-1].iteration if len(solution.trace) else 0,
+        nfev=calls.get("forward", 0),
+        njev=calls.get("backward", 0),
+        gap=solution.gap,
+        kkt=solution.kkt,
+        nnz=len(weights.values),
+        trace=solution.trace,
+    )
+    return result

@@ -1,0 +1,278 @@
+"""Linear-chain conditional random fields.
+
+``P(y|x) ∝ exp(Σ_t Θ[y_t]·x_t + Σ_t Λ[y_t, y_{t+1}])`` and ``ℓ = -Σ_i log P(y_i|x_i)``. The
+weights are numbered feature by feature: coordinate ``c·L + y`` is Θ of label y and the c-th feature
+that occurs in the data, and the L² transition weights Λ[y, y'] follow at the end.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxqn import _kernels
+from proxqn.data.features import FeatureIndexed
+from proxqn.data.sequences import SequenceLayout
+from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
+
+
+class Pairs(Enum):
+    """Which (feature, label) and (label, label) pairs have a weight."""
+
+    ALL = "all"
+    OBSERVED = "observed"
+
+
+@final
+class ChainOracle(Oracle):
+    """Minus the log-likelihood of a linear-chain CRF.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_tokens, n_features)
+        Canonical, finite; any numeric dtype.
+    labels : array of shape (n_tokens,)
+        True labels as numbers below ``n_labels``.
+    lengths : array of shape (n_sequences,)
+        Tokens of each sequence, at least one.
+    pairs : Pairs
+        Weights for all pairs or only for those seen in the data.
+    sample_weight : array of shape (n_sequences,), optional
+        Factors of the sequences' losses.
+    n_jobs : int
+        Threads; the result does not depend on it.
+    kernels : module
+        ``proxqn._kernels``, or ``proxqn.oracles.reference`` for the readable NumPy truth.
+
+    Examples
+    --------
+    >>> X = sp.csr_array(np.eye(3))
+    >>> oracle = ChainOracle(X, np.array([0, 1, 1]), np.array([2, 1]), n_labels=2)
+    >>> oracle.n_parameters
+    10
+    >>> round(oracle.value_at(0.0), 4)  # three tokens, two labels: 3 log 2
+    2.0794
+    """
+
+    def __init__(
+        self,
+        X: sp.csr_array,
+        labels: NDArray[np.integer[Any]],
+        lengths: NDArray[np.integer[Any]],
+        *,
+        n_labels: int,
+        pairs: Pairs = Pairs.ALL,
+        sample_weight: Floats | None = None,
+        n_jobs: int = 1,
+        kernels: ModuleType = _kernels,
+    ) -> None:
+        self.layout = SequenceLayout.from_lengths(np.asarray(lengths, dtype=np.int64))
+        self.data = FeatureIndexed.from_csr(X, self.layout.token_slot)
+        self.n_labels = n_labels
+        self.n_jobs = n_jobs
+        self._weights = sample_weight
+        self._kernels = kernels
+        slot_labels = np.zeros(self.layout.stride, dtype=np.int32)
+        slot_labels[self.layout.token_slot] = labels
+        self._features = kernels.Features(
+            self.data.start, self.data.slots, self.data.value_start, self.data.values
+        )
+        self._admit_pairs(pairs, slot_labels, np.asarray(labels))
+        self._observed = self._label_pair_counts(np.asarray(labels), sample_weight)
+        shape = (n_labels, self.layout.stride)
+        self._scores = aligned_zeros(shape)  # Θ·x at the current point
+        self._change = aligned_zeros(shape)  # its change along the direction
+        self._alpha = aligned_zeros(shape)  # forward variables, then residuals P - 1[y]
+        self._dirty = np.zeros(n_labels, dtype=np.uint8)
+        self._losses = np.zeros(self.layout.n_sequences)
+        self._expected = np.zeros((n_labels, n_labels))
+        self._chain = chain_kernel(
+            kernels, self.layout, self._scores, labels=slot_labels, weights=sample_weight
+        )
+        self.reset()
+
+    @property
+    def n_coordinates(self) -> int:
+        """Numbers in use: all labels of every feature that occurs, and all label pairs."""
+        return self._n_unigrams + self.n_labels**2
+
+    @property
+    def n_parameters(self) -> int:
+        """d: all labels x all features + label pairs, or the observed ones of these."""
+        if self._pair_start is None or self._pair_labels is None:
+            return self.n_labels * self.data.n_features + self.n_labels**2
+        return len(self._pair_labels) + int(self._admitted.sum())
+
+    @property
+    def n_samples(self) -> int:
+        """The number of sequences."""
+        return self.layout.n_sequences
+
+    def reset(self) -> None:
+        """Go to w = 0."""
+        self._scores[:] = 0.0
+        self._transitions = np.zeros((self.n_labels, self.n_labels))
+        self._rest()
+
+    def move(self, direction: SparseVector) -> None:
+        """Compute the change of the scores: the data entries of the direction's features."""
+        split = np.searchsorted(direction.coordinates, self._n_unigrams)
+        self._features.move(
+            direction.coordinates[:split],
+            direction.values[:split],
+            self._change,
+            self._dirty,
+            self.n_jobs,
+        )
+        self._transition_change = np.zeros_like(self._transitions)
+        pairs = direction.coordinates[split:] - self._n_unigrams
+        self._transition_change.flat[pairs] = direction.values[split:]
+        self._moving = True
+
+    def value_at(self, step: float) -> float:
+        """Run the forward pass: L² multiply-adds and L exponentials a token."""
+        self._chain.forward(
+            self._alpha,
+            self._change if self._moving else None,
+            step,
+            self._transitions + step * self._transition_change,
+            self._losses,
+            self.n_jobs,
+        )
+        losses = self._losses if self._weights is None else self._weights * self._losses
+        return float(losses.sum())
+
+    def accept(self, step: float) -> None:
+        """Run the backward pass: 2 L² multiply-adds and L exponentials a token."""
+        self._transitions += step * self._transition_change
+        self._chain.backward(
+            self._alpha,
+            self._change if self._moving else None,
+            step,
+            self._transitions,
+            self._expected,
+            self.n_jobs,
+        )
+        self._rest()
+
+    def gradient(self, coordinates: Ints) -> Floats:
+        """Sum residuals over the rows of each coordinate's feature."""
+        split = np.searchsorted(coordinates, self._n_unigrams)
+        out = np.empty(len(coordinates))
+        self._features.gradient(coordinates[:split], self._alpha, out[:split], self.n_jobs)
+        pairs = coordinates[split:] - self._n_unigrams
+        out[split:] = self._pair_gradient().flat[pairs]
+        return out
+
+    def sweep(self, level: float) -> Sweep:
+        """Stream over all data entries times labels; keep what exceeds the level."""
+        coordinates, gradient, largest = self._features.sweep(
+            self._alpha, level, self._pair_start, self._pair_labels, self.n_jobs
+        )
+        pair_gradient = np.where(self._admitted, self._pair_gradient(), 0.0).ravel()
+        pairs = np.flatnonzero(np.abs(pair_gradient) > level)
+        return Sweep(
+            SparseVector(
+                np.concatenate([coordinates, pairs + self._n_unigrams]),
+                np.concatenate([gradient, pair_gradient[pairs]]),
+            ),
+            float(max(largest, np.abs(pair_gradient).max())),
+        )
+
+    def sample_losses(self) -> tuple[Floats, Floats | None]:
+        """Return -log P(y_i|x_i) of the last forward pass."""
+        return self._losses, self._weights
+
+    def pack(self, coef: sp.csr_array, transitions: Floats) -> SparseVector:
+        """Turn coefficients (labels x features) and transitions into a weight vector."""
+        entries = sp.coo_array(coef)
+        column = np.searchsorted(self.data.columns, entries.col)
+        known = column < self.data.n_columns
+        known[known] = self.data.columns[column[known]] == entries.col[known]
+        unigrams = column[known] * self.n_labels + entries.row[known]
+        pairs = np.flatnonzero(transitions)
+        coordinates = np.concatenate([unigrams, pairs + self._n_unigrams]).astype(np.int64)
+        values = np.concatenate([entries.data[known], np.ravel(transitions)[pairs]])
+        order = np.argsort(coordinates)
+        return SparseVector(coordinates[order], values[order].astype(np.float64))
+
+    def unpack(self, w: SparseVector) -> tuple[sp.csr_array, Floats]:
+        """Return coefficients (labels x features, sparse) and transitions (labels x labels)."""
+        split = np.searchsorted(w.coordinates, self._n_unigrams)
+        column, label = np.divmod(w.coordinates[:split], self.n_labels)
+        coef = sp.coo_array(
+            (w.values[:split], (label, self.data.columns[column])),
+            shape=(self.n_labels, self.data.n_features),
+        ).tocsr()
+        transitions = np.zeros((self.n_labels, self.n_labels))
+        transitions.flat[w.coordinates[split:] - self._n_unigrams] = w.values[split:]
+        return coef, transitions
+
+    @property
+    def _n_unigrams(self) -> int:
+        return self.data.n_columns * self.n_labels
+
+    def _pair_gradient(self) -> Floats:
+        return self._expected - self._observed
+
+    def _rest(self) -> None:
+        self._transition_change = np.zeros_like(self._transitions)
+        self._moving = False
+
+    def _admit_pairs(
+        self, pairs: Pairs, slot_labels: NDArray[np.int32], labels: NDArray[np.integer[Any]]
+    ) -> None:
+        self._pair_start: Ints | None = None
+        self._pair_labels: NDArray[np.int32] | None = None
+        self._admitted = np.ones((self.n_labels, self.n_labels), dtype=bool)
+        if pairs is Pairs.OBSERVED:
+            self._pair_start, self._pair_labels = self._features.observed_pairs(
+                slot_labels, self.n_labels
+            )
+            self._admitted = self._label_pair_counts(labels, None) > 0
+
+    def _label_pair_counts(
+        self, labels: NDArray[np.integer[Any]], weights: Floats | None
+    ) -> Floats:
+        """Count neighbouring labels in the data, each weighted by its sequence."""
+        sequence = np.repeat(np.arange(self.layout.n_sequences), self.layout.lengths)
+        inside = sequence[1:] == sequence[:-1]
+        counts = np.zeros((self.n_labels, self.n_labels))
+        factors = 1.0 if weights is None else weights[sequence[1:][inside]]
+        np.add.at(counts, (labels[:-1][inside], labels[1:][inside]), factors)
+        return counts
+
+
+def chain_kernel(
+    kernels: ModuleType,
+    layout: SequenceLayout,
+    scores: Floats,
+    *,
+    labels: NDArray[np.int32] | None,
+    weights: Floats | None,
+) -> Any:
+    """Bind a layout and its score array to the inference kernels."""
+    return kernels.Chain(
+        layout.first,
+        layout.width,
+        layout.length,
+        layout.lane_length,
+        layout.lane_sequence,
+        layout.chunks(len(scores)),
+        labels,
+        weights,
+        scores,
+    )
+
+
+def aligned_zeros(shape: tuple[int, int]) -> Floats:
+    """Return zeros that start on a cache line, so that no vector load crosses two."""
+    size = shape[0] * shape[1]
+    raw = np.zeros(size + 8)
+    offset = (-raw.ctypes.data // 8) % 8
+    return raw[offset : offset + size].reshape(shape)

@@ -1,0 +1,161 @@
+"""The kernels in plain NumPy: their specification, and the truth they are tested against.
+
+Every name and signature is that of ``proxqn._kernels``, so that an oracle can run on either. All in
+the log domain, one sequence at a time, no thought of speed.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from proxqn.problem import Floats, Ints
+
+
+class Chain:
+    """Forward, backward and Viterbi on the slots of a ``SequenceLayout``."""
+
+    def __init__(
+        self,
+        first: Ints,
+        width: NDArray[np.int32],
+        length: NDArray[np.int32],
+        lane_length: NDArray[np.int32],
+        lane_sequence: NDArray[np.int32],
+        chunk: Ints,
+        labels: NDArray[np.int32] | None,
+        weights: Floats | None,
+        scores: Floats,
+    ) -> None:
+        self.sequences = [
+            (int(lane_sequence[b, k]), first[b] + k + width[b] * np.arange(lane_length[b, k]))
+            for b, k in zip(*np.nonzero(lane_length), strict=True)
+        ]
+        self.labels, self.weights, self.scores = labels, weights, scores
+
+    def forward(
+        self,
+        alpha: Floats,
+        change: Floats | None,
+        step: float,
+        transitions: Floats,
+        losses: Floats,
+        n_jobs: int,
+    ) -> None:
+        """Log α_t(y) = x_t(y) + log Σ_y' exp(log α_{t-1}(y') + Λ(y',y)); losses = log Z - score."""
+        x = self.scores if change is None else self.scores + step * change
+        for i, slots in self.sequences:
+            alpha[:, slots[0]] = x[:, slots[0]]
+            for before, now in itertools.pairwise(slots):
+                joint = alpha[:, before, None] + transitions
+                alpha[:, now] = x[:, now] + logsumexp(joint, axis=0)
+            losses[i] = logsumexp(alpha[:, slots[-1]])
+            if self.labels is not None:
+                y = self.labels[slots]
+                losses[i] -= x[y, slots].sum() + transitions[y[:-1], y[1:]].sum()
+
+    def backward(
+        self,
+        alpha: Floats,
+        change: Floats | None,
+        step: float,
+        transitions: Floats,
+        pairs: Floats,
+        n_jobs: int,
+    ) -> None:
+        """Turn log α into weight · (P(y_t = y) - 1[y]); sum the pair expectations."""
+        if change is not None:
+            self.scores += step * change
+        pairs[:] = 0.0
+        for i, slots in self.sequences:
+            weight = 1.0 if self.weights is None else self.weights[i]
+            log_z = logsumexp(alpha[:, slots[-1]])
+            beta = np.zeros(len(transitions))
+            for t in range(len(slots) - 1, -1, -1):
+                now = slots[t]
+                marginal = np.exp(alpha[:, now] + beta - log_z)
+                if t > 0:
+                    onward = transitions + self.scores[:, now] + beta
+                    pairs += weight * np.exp(alpha[:, slots[t - 1], None] + onward - log_z)
+                    beta = logsumexp(onward, axis=1)
+                alpha[:, now] = weight * marginal
+                if self.labels is not None:
+                    alpha[self.labels[now], now] -= weight
+
+    def viterbi(self, transitions: Floats, path: NDArray[np.int32], n_jobs: int) -> None:
+        """Find the best labels of each sequence; ties go to the smaller label."""
+        for _, slots in self.sequences:
+            best = self.scores[:, slots[0]].copy()
+            back = []
+            for now in slots[1:]:
+                candidates = best[:, None] + transitions
+                back.append(candidates.argmax(axis=0))
+                best = candidates.max(axis=0) + self.scores[:, now]
+            path[slots[-1]] = best.argmax()
+            for t in range(len(slots) - 2, -1, -1):
+                path[slots[t]] = back[t][path[slots[t + 1]]]
+
+
+class Features:
+    """Products with feature-indexed data."""
+
+    def __init__(
+        self, start: Ints, slots: NDArray[np.int32], value_start: Ints, values: Floats
+    ) -> None:
+        self.columns: list[tuple[NDArray[np.int32], Floats]] = []
+        for c, first in enumerate(value_start):
+            rows = slots[start[c] : start[c + 1]]
+            x = values[first : first + len(rows)] if first >= 0 else np.ones(len(rows))
+            self.columns.append((rows, x))
+
+    def move(
+        self,
+        coordinates: Ints,
+        direction: Floats,
+        change: Floats,
+        dirty: NDArray[np.uint8],
+        n_jobs: int,
+    ) -> None:
+        """change[y, slot] = Σ_c direction[c, y] x_c(slot)."""
+        change[:] = 0.0
+        for coordinate, d in zip(coordinates, direction, strict=True):
+            column, y = divmod(int(coordinate), len(change))
+            rows, x = self.columns[column]
+            change[y, rows] += d * x
+        dirty[:] = 1
+
+    def gradient(self, coordinates: Ints, residuals: Floats, out: Floats, n_jobs: int) -> None:
+        """g[c, y] = Σ_slot residual[y, slot] x_c(slot)."""
+        for i, coordinate in enumerate(coordinates):
+            column, y = divmod(int(coordinate), len(residuals))
+            rows, x = self.columns[column]
+            out[i] = residuals[y, rows] @ x
+
+    def sweep(
+        self,
+        residuals: Floats,
+        threshold: float,
+        pair_start: Ints | None,
+        pair_labels: NDArray[np.int32] | None,
+        n_jobs: int,
+    ) -> tuple[Ints, Floats, float]:
+        """Return all gradients above the threshold and the largest of all."""
+        n_labels = len(residuals)
+        g = np.array([residuals[:, rows] @ x for rows, x in self.columns]).reshape(-1, n_labels)
+        if pair_start is not None and pair_labels is not None:
+            admitted = np.zeros_like(g, dtype=bool)
+            admitted[np.repeat(np.arange(len(g)), np.diff(pair_start)), pair_labels] = True
+            g = np.where(admitted, g, 0.0)
+        keep = np.flatnonzero(np.abs(g) > threshold)
+        return keep, g.flat[keep], float(np.abs(g).max(initial=0.0))
+
+    def observed_pairs(
+        self, labels: NDArray[np.int32], n_labels: int
+    ) -> tuple[Ints, NDArray[np.int32]]:
+        """Return the labels that occur with each column, as CSR-like (start, labels)."""
+        seen = [np.unique(labels[rows]) for rows, _ in self.columns]
+        start = np.concatenate([[0], np.cumsum([len(s) for s in seen])]).astype(np.int64)
+        return start, np.concatenate([*seen, np.empty(0)]).astype(np.int32)

@@ -1,0 +1,226 @@
+"""The seam between models and solvers: an oracle whose methods have prices, and a penalty.
+
+We minimise ``f(w) = ℓ(w) + Ω(w)`` where every value or gradient of ℓ needs inference (a pass of
+forward-backward over all sequences, say) and Ω is separable and simple. A solver sees ℓ only
+through an :class:`Oracle`. Its methods are ordered by what they cost, so that a solver can ask for
+the cheapest thing that answers its question:
+
+====================  =======================================================================
+``move(direction)``   the change of the linear scores along a direction; sparse, no inference
+``value_at(step)``    ℓ at ``w + step·direction``; one forward pass
+``accept(step)``      makes that point the current one; one backward pass
+``gradient(A)``       partial derivatives on the coordinates A; sparse, no inference
+``sweep(level)``      all coordinates with ``|g_j| > level``; sparse, over all data
+====================  =======================================================================
+
+Rejected trial steps therefore never pay for a backward pass, a partial gradient touches only the
+data of its own features, and no method returns an array as long as the number of parameters.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True)
+class SparseVector:
+    """Values on a few of many coordinates; zero elsewhere. Coordinates ascend."""
+
+    coordinates: Ints
+    values: Floats
+
+    @classmethod
+    def empty(cls) -> SparseVector:
+        """Return the zero vector."""
+        return cls(np.empty(0, np.int64), np.empty(0))
+
+    def nonzero(self) -> SparseVector:
+        """Drop coordinates whose value is zero."""
+        keep = self.values != 0.0
+        return SparseVector(self.coordinates[keep], self.values[keep])
+
+
+@final
+@dataclass(frozen=True)
+class Sweep:
+    """The gradient wherever it exceeds a level, and its largest absolute entry anywhere."""
+
+    gradient: SparseVector
+    largest: float
+
+
+class Oracle(ABC):
+    """A smooth convex loss ℓ that is expensive to evaluate.
+
+    An oracle has a current point, at first ``w = 0`` after :meth:`reset`. The calls for one step
+    are ``move``, then ``value_at`` once per trial, then ``accept`` with the last trial's step;
+    after ``accept`` the gradient methods refer to the new point until the next ``value_at``.
+    """
+
+    @property
+    @abstractmethod
+    def n_coordinates(self) -> int:
+        """Coordinates are numbered from 0 to ``n_coordinates - 1``."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """d, the number of weights of the model; may differ from the numbers in use."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """N, the number of terms in the loss."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Go to ``w = 0``. No inference: :meth:`value_at` and :meth:`accept` must follow."""
+
+    @abstractmethod
+    def move(self, direction: SparseVector) -> None:
+        """Set the direction of the next trials."""
+
+    @abstractmethod
+    def value_at(self, step: float) -> float:
+        """Return ℓ at the current point plus ``step`` times the direction: one forward pass."""
+
+    @abstractmethod
+    def accept(self, step: float) -> None:
+        """Move to the point of the last :meth:`value_at`: one backward pass."""
+
+    @abstractmethod
+    def gradient(self, coordinates: Ints) -> Floats:
+        """Return the partial derivatives of ℓ at the current point."""
+
+    @abstractmethod
+    def sweep(self, level: float) -> Sweep:
+        """Return all partial derivatives larger than ``level`` in absolute value."""
+
+    @abstractmethod
+    def sample_losses(self) -> tuple[Floats, Floats | None] | None:
+        """Return ``-log P(y_i | x_i)`` and sample weights, or None for any other kind of loss.
+
+        With them the solver computes an exact duality gap (see ``solvers/stopping.py``).
+        """
+
+
+class Penalty(ABC):
+    """A separable penalty Ω with a kink at zero.
+
+    Attributes
+    ----------
+    lam : float
+        λ: a zero coordinate stays at zero while its partial derivative is at most this.
+    l2 : float
+        The second derivative of Ω away from zero.
+    """
+
+    lam: float
+    l2: float
+
+    @abstractmethod
+    def value(self, w: Floats) -> float:
+        """Return Ω(w)."""
+
+    @abstractmethod
+    def prox(self, v: Floats, curvature: float) -> Floats:
+        """Return argmin_w ``curvature/2 ‖w - v‖² + Ω(w)``."""
+
+    @abstractmethod
+    def min_norm_subgradient(self, w: Floats, g: Floats) -> Floats:
+        """Return the smallest element of ∂f(w), given g = ∇ℓ(w): zero exactly at the optimum."""
+
+    @abstractmethod
+    def conjugate(self, g: Floats) -> float:
+        """Return Ω*(g) given the entries of g above λ (the others contribute nothing)."""
+
+
+@final
+@dataclass
+class Calls:
+    """How often each oracle method was called, and the seconds spent in it."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0))
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0.0))
+
+
+OPERATIONS = ("move", "forward", "backward", "gradient", "sweep")
+
+
+@final
+class MeteredOracle(Oracle):
+    """An oracle that counts and times the calls made to another one."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.oracle = oracle
+        self.calls = Calls()
+
+    def _charge(self, operation: str, started: float) -> None:
+        self.calls.counts[operation] += 1
+        self.calls.seconds[operation] += time.perf_counter() - started
+
+    @property
+    def n_coordinates(self) -> int:
+        """As in the oracle inside."""
+        return self.oracle.n_coordinates
+
+    @property
+    def n_parameters(self) -> int:
+        """As in the oracle inside."""
+        return self.oracle.n_parameters
+
+    @property
+    def n_samples(self) -> int:
+        """As in the oracle inside."""
+        return self.oracle.n_samples
+
+    def reset(self) -> None:
+        """Not counted: no work on the data."""
+        self.oracle.reset()
+
+    def move(self, direction: SparseVector) -> None:
+        """Count a move."""
+        started = time.perf_counter()
+        self.oracle.move(direction)
+        self._charge("move", started)
+
+    def value_at(self, step: float) -> float:
+        """Count a forward pass."""
+        started = time.perf_counter()
+        value = self.oracle.value_at(step)
+        self._charge("forward", started)
+        return value
+
+    def accept(self, step: float) -> None:
+        """Count a backward pass."""
+        started = time.perf_counter()
+        self.oracle.accept(step)
+        self._charge("backward", started)
+
+    def gradient(self, coordinates: Ints) -> Floats:
+        """Count a partial gradient."""
+        started = time.perf_counter()
+        g = self.oracle.gradient(coordinates)
+        self._charge("gradient", started)
+        return g
+
+    def sweep(self, level: float) -> Sweep:
+        """Count a sweep."""
+        started = time.perf_counter()
+        found = self.oracle.sweep(level)
+        self._charge("sweep", started)
+        return found
+
+    def sample_losses(self) -> tuple[Floats, Floats | None] | None:
+        """Not counted: the forward pass left them."""
+        return self.oracle.sample_losses()

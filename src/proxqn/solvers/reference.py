@@ -1,0 +1,94 @@
+"""The solver's kernels in plain NumPy: the truth the compiled ones are tested against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proxqn.problem import Floats
+
+
+def memory_rows(
+    S: Floats, Y: Floats, SS: Floats, SY: Floats, gamma: float, rows: Floats, diagonal: Floats
+) -> bool:
+    """Rows [P | C] and the diagonal of B = γI + P Pᵀ - C Cᵀ (``cpp/subproblem.hpp``)."""
+    m, D, L = len(S), np.diag(SY), np.tril(SY, -1)
+    try:
+        J = np.linalg.cholesky(gamma * SS + L / D @ L.T)
+    except np.linalg.LinAlgError:
+        return False
+    rows[:, :m] = (Y / np.sqrt(D)[:, None]).T
+    rows[:, m:] = np.linalg.solve(J, gamma * S + L / D @ Y).T
+    diagonal[:] = gamma + np.square(rows[:, :m]).sum(1) - np.square(rows[:, m:]).sum(1)
+    return True
+
+
+class _SplitMix64:
+    """The generator of ``cpp/subproblem.hpp``, so that both visit coordinates in one order."""
+
+    _MASK = (1 << 64) - 1
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def __call__(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) & self._MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & self._MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & self._MASK
+        return z ^ (z >> 31)
+
+    def shuffle(self, order: list[int]) -> None:
+        for i in range(len(order), 1, -1):
+            j = self() % i
+            order[i - 1], order[j] = order[j], order[i - 1]
+
+
+def coordinate_descent(
+    w: Floats,
+    g: Floats,
+    rows: Floats,
+    diagonal: Floats,
+    gamma: float,
+    lam: float,
+    l2: float,
+    max_passes: int,
+    tolerance: float,
+    seed: int,
+    d: Floats,
+) -> float:
+    """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by randomised coordinate descent."""
+    m = rows.shape[1] // 2
+    sign = np.concatenate([np.ones(m), -np.ones(m)])
+    dhat = np.zeros(2 * m)
+    random = _SplitMix64(seed)
+
+    def one_pass(order: list[int]) -> float:
+        moved = 0.0
+        for j in order:
+            a, c = diagonal[j], w[j] + d[j]
+            u = a * c - (g[j] + gamma * d[j] + rows[j] @ (sign * dhat))
+            target = np.sign(u) * max(abs(u) - lam, 0.0) / (a + l2)
+            z = target - c
+            if z != 0.0:
+                d[j] = target - w[j]
+                dhat[:] += z * rows[j]
+                moved = max(moved, a * abs(z))
+        return moved
+
+    everything: list[int] = list(range(len(w)))
+    spent = 0.0
+    while spent < max_passes:
+        random.shuffle(everything)
+        moved = one_pass(everything)
+        spent += 1.0
+        if moved == 0.0 or 0.0 < moved <= tolerance:
+            break
+        free: list[int] = np.flatnonzero((d != 0.0) | (w != 0.0)).tolist()
+        if tolerance <= 0.0 or len(free) in (0, len(w)):
+            continue
+        while spent < max_passes:
+            random.shuffle(free)
+            spent += len(free) / len(w)
+            if one_pass(free) <= 0.5 * tolerance:
+                break
+    return spent

@@ -1,0 +1,93 @@
+"""When to stop, and what is proved then.
+
+For a loss that is a sum of ``-log P_w(y_i | x_i)`` with every weight penalised, one full gradient
+gives a lower bound on the optimum. Let ``s ∈ [0, 1]``, ``p_i = P_w(y_i|x_i)`` and H_i the entropy
+of the model's distribution for sample i. The mixtures ``(1-s) δ_{y_i} + s P_i`` have the gradient
+s·g, so by Fenchel duality, with ``a_i = 1 - s + s p_i``,
+
+    D = Σ_i [-a_i log a_i - s (1 - p_i) log s + s (H_i + p_i log p_i)] - Ω*(s g) ≤ f(w*)
+
+and ``f(w) - D`` bounds what is left to gain. Summed over the samples the entropies need no extra
+inference: ``Σ_i H_i = ℓ(w) - ⟨w, g⟩``. Ω*(sg) is finite for ``s ≤ λ/‖g‖_∞``, or for any s with a
+ridge term, where s = 1 may be the better choice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import final
+
+import numpy as np
+
+from proxqn.problem import Floats, Oracle, Penalty, Sweep
+from proxqn.solvers.working_set import WorkingSet
+
+
+class Status(Enum):
+    """Why a solver stopped; the value is the sentence the user reads."""
+
+    GAP = "converged: the duality gap is at most tol times the objective"
+    KKT = "converged: the largest subgradient entry is at most tol times lam (no gap is known)"
+    MAX_ITER = "stopped: max_iter iterations made before the tolerance was reached"
+    STALLED = "stopped: no step lowers the objective by more than its rounding error"
+    INTERRUPTED = "interrupted: the last accepted iterate is returned"
+    CALLBACK = "stopped: the callback asked for it"
+    NOT_FINITE = "failed: the loss is not finite at the starting point"
+
+    @property
+    def success(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self in (Status.GAP, Status.KKT)
+
+
+@final
+@dataclass(frozen=True)
+class Certificate:
+    """What one full gradient proves about the point it was taken at."""
+
+    bound: float  # lower bound on the optimum; -inf where the loss has no known dual
+    kkt: float  # largest entry of the min-norm subgradient over all variables
+
+
+def certify(
+    oracle: Oracle, penalty: Penalty, loss: float, at: WorkingSet, sweep: Sweep
+) -> Certificate:
+    """Compute the dual bound and the KKT residual from an epoch's full gradient."""
+    kkt = at.violation(penalty)
+    samples = oracle.sample_losses()
+    if samples is None:
+        return Certificate(-math.inf, kkt)
+    losses, weights = samples
+    entropy = loss - float((at.w * at.g).sum())
+    scales = [min(1.0, penalty.lam / sweep.largest) if sweep.largest > 0 else 1.0]
+    if penalty.l2 > 0.0:
+        scales.append(1.0)
+    bounds = []
+    for s in scales:
+        terms = _mixture_terms(losses, s)
+        mixture = float((terms if weights is None else weights * terms).sum())
+        # Up to rounding, s·g may exceed λ by an ulp: with scale λ/‖g‖_∞ the conjugate is 0.
+        conjugate = penalty.conjugate(at.g) if s == 1.0 and sweep.largest > penalty.lam else 0.0
+        bounds.append(s * entropy + mixture - conjugate)
+    return Certificate(max(bounds), kkt)
+
+
+def _mixture_terms(losses: Floats, s: float) -> Floats:
+    """Return ``-a log a - s(1-p) log s + s p log p`` for each ``-log p``; zero at s = 1."""
+    if s == 1.0:
+        return np.zeros_like(losses)
+    p = np.exp(-losses)
+    rest = -s * np.expm1(-losses)  # s (1 - p)
+    return -(1.0 - rest) * np.log1p(-rest) - rest * math.log(s) - s * p * losses
+
+
+def reached(
+    certificate: Certificate, objective: float, penalty: Penalty, tol: float
+) -> Status | None:
+    """Return the status to stop with, or None to go on."""
+    if math.isfinite(certificate.bound):
+        good = objective - certificate.bound <= tol * abs(objective)
+        return Status.GAP if good else None
+    return Status.KKT if certificate.kkt <= tol * penalty.lam else None
