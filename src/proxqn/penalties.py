@@ -22,8 +22,8 @@ class ElasticNet(Penalty):
     Examples
     --------
     >>> import numpy as np
-    >>> ElasticNet(lam=1.0).prox(np.array([3.0, -0.5]), curvature=1.0)
-    array([2., 0.])
+    >>> ElasticNet(lam=1.0).prox(np.array([3.0, -2.5]), curvature=1.0)
+    array([ 2. , -1.5])
     """
 
     lam: float

@@ -1,9 +1,9 @@
 """Find names in a blob of UTF-8 bytes, many at a time, without a Python dictionary.
 
 A dictionary of ten million feature names takes over a gigabyte and seconds to build.  Here the
-names stay one block of bytes; next to it stand a 64-bit hash of every name, sorted, and the
-permutation that sorts them: 16 bytes a name.  Looking up a batch is a binary search per name
-followed by a comparison of the bytes, all in NumPy.
+names stay one block of bytes; next to it stand sorted 64-bit keys, one a name: its hash in the
+high bits, its position in the low ones (so that one plain sort orders both).  Looking up a batch
+is a binary search per name followed by a comparison of the bytes, all in NumPy.
 
 The hash of the bytes b_0 … b_{n-1} is the polynomial ``Σ (b_i + 1)·r^i  mod 2^64`` for an odd r,
 then mixed.  Polynomials are used because one cumulative sum over a stretch of the blob yields all
@@ -22,7 +22,7 @@ __all__ = ["NameIndex", "pack_names"]
 
 _RADIX: Final = 0x9E3779B97F4A7C15  # odd, so invertible modulo 2^64
 _RADIX_INVERSE: Final = pow(_RADIX, -1, 1 << 64)
-_STRETCH: Final = 1 << 16  # bytes hashed at once: the temporaries stay in the L2 cache
+_STRETCH: Final = 1 << 17  # bytes hashed at once: the temporaries stay in the cache
 
 
 def pack_names(names: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -111,35 +111,42 @@ class NameIndex:
     def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
         self._blob = blob
         self._offsets = offsets
-        hashes = _hash_names(blob, offsets)
-        self._order = np.argsort(hashes, kind="stable")  # (n_names,) position by hash
-        self._hashes = hashes[self._order]  # (n_names,) ascending
+        n = len(offsets) - 1
+        self._position_bits = np.uint64((1 << n.bit_length()) - 1)  # a mask
+        keys = _hash_names(blob, offsets) & ~self._position_bits
+        self._keys = np.sort(keys | np.arange(n, dtype=np.uint64))  # (n_names,)
         self._check_distinct()
 
     def _check_distinct(self) -> None:
-        same = np.flatnonzero(self._hashes[1:] == self._hashes[:-1])
-        left, right = self._order[same], self._order[same + 1]
-        twins = _equal_names(self._blob, self._offsets, left, self._blob, self._offsets, right)
-        if twins.any():
-            j = int(left[twins][0])
-            name = self._blob[self._offsets[j] : self._offsets[j + 1]].tobytes().decode()
-            msg = f"expected distinct feature names, but {name!r} occurs twice"
-            raise ValueError(msg)
+        keys, distance = self._keys, 1
+        while len(
+            same := np.flatnonzero(keys[distance:] ^ keys[:-distance] <= self._position_bits)
+        ):
+            left, right = self._positions(same), self._positions(same + distance)
+            twins = _equal_names(self._blob, self._offsets, left, self._blob, self._offsets, right)
+            if twins.any():
+                j = int(left[twins][0])
+                name = self._blob[self._offsets[j] : self._offsets[j + 1]].tobytes().decode()
+                msg = f"expected distinct feature names, but {name!r} occurs twice"
+                raise ValueError(msg)
+            distance += 1
+
+    def _positions(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        return (self._keys[ranks] & self._position_bits).astype(np.int64)
 
     def find(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Position of each packed name, −1 where it is not in the index."""
-        wanted = _hash_names(blob, offsets)
+        wanted = _hash_names(blob, offsets) & ~self._position_bits
         found = np.full(len(wanted), -1, np.int64)
         # In ascending order the binary searches walk through memory instead of jumping about.
         open_ = np.argsort(wanted)
         rank = np.empty(len(wanted), np.int64)
-        rank[open_] = np.searchsorted(self._hashes, wanted[open_])
+        rank[open_] = np.searchsorted(self._keys, wanted[open_])
         # Names that share a hash stand next to each other: step along until the bytes agree.
         while len(open_):
-            inside = rank[open_] < len(self._hashes)
-            open_ = open_[inside]
-            open_ = open_[self._hashes[rank[open_]] == wanted[open_]]
-            candidate = self._order[rank[open_]]
+            open_ = open_[rank[open_] < len(self._keys)]
+            open_ = open_[self._keys[rank[open_]] & ~self._position_bits == wanted[open_]]
+            candidate = self._positions(rank[open_])
             equal = _equal_names(blob, offsets, open_, self._blob, self._offsets, candidate)
             found[open_[equal]] = candidate[equal]
             open_ = open_[~equal]

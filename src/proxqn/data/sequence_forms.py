@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,9 +49,28 @@ def stretches(
         msg = f"expected an iterable of sequences, got {_type(sequences)}"
         raise TypeError(msg)
     n_before = 0
-    for batch in _batches(sequences, chunk_tokens):
+    for batch in _batches(_same_width(sequences), chunk_tokens):
         yield _stretch(batch, n_before, templates)
         n_before += len(batch)
+
+
+def _same_width(sequences: Iterable[Any]) -> Iterator[Any]:
+    """Pass sequences on; arrays among them must all have as many features as the first."""
+    width: int | None = None
+    for s, sequence in enumerate(sequences):
+        if _is_array(sequence):
+            if sequence.ndim != 2:
+                msg = f"expected an array (tokens, features), got shape {sequence.shape}"
+                raise ValueError(f"sequence {s}: {msg}")
+            width = sequence.shape[1] if width is None else width
+            if sequence.shape[1] != width:
+                msg = f"sequence {s}: expected {width} features, got {sequence.shape[1]}"
+                raise ValueError(msg)
+        yield sequence
+
+
+def _is_array(sequence: Any) -> bool:
+    return bool(sparse.issparse(sequence)) or isinstance(sequence, np.ndarray)
 
 
 def _batches(sequences: Iterable[Any], chunk_tokens: int) -> Iterator[list[Any]]:
@@ -69,9 +89,8 @@ def _batches(sequences: Iterable[Any], chunk_tokens: int) -> Iterator[list[Any]]
 def _length(sequence: Any, s: int) -> int:
     if isinstance(sequence, SequenceRecord):
         return len(sequence.tokens)
-    if sparse.issparse(sequence) or isinstance(sequence, np.ndarray):
-        shape: tuple[int, ...] = sequence.shape  # type: ignore[union-attr]
-        return shape[0] if shape else 0
+    if _is_array(sequence):
+        return int(sequence.shape[0])
     if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Sequence):
         msg = f"sequence {s}: expected a list of tokens, got {_type(sequence)}"
         raise TypeError(msg)
@@ -96,7 +115,7 @@ def _stretch(batch: list[Any], n_before: int, templates: Templates | None) -> St
         tokens = columns.entries(templates.unigram)
         if templates.edge:
             edges = columns.entries(templates.edge, skip_first_tokens=True)
-    elif sparse.issparse(batch[0]) or isinstance(batch[0], np.ndarray):
+    elif _is_array(batch[0]):
         tokens = _entries_of_arrays(batch, n_before)
     elif label_column is not None:
         msg = "columns from a file need templates that say which features to make of them"
@@ -115,15 +134,14 @@ def _column_stretch(
 ) -> ColumnStretch:
     rows = [row for sequence in batch for row in sequence]
     widths = {len(row) if isinstance(row, list | tuple) else -1 for row in rows}
-    if len(widths) == 1 and -1 not in widths:
+    if len(widths) > 1 or -1 in widths:
+        _refuse_rows(batch, n_before)
+    if widths:
         templates.check_columns(widths.pop(), label_column)
-    elif rows:
-        _refuse_rows(batch, n_before)
-    try:
-        return ColumnStretch(rows, lengths)
-    except TypeError:
-        _refuse_rows(batch, n_before)
-        raise
+    for column in {c.column for template in templates for c in template.commands}:
+        if {type(row[column]) for row in rows} - {str}:
+            _refuse_texts(batch, n_before, column)
+    return ColumnStretch(rows, lengths)
 
 
 def _refuse_rows(batch: list[Any], n_before: int) -> None:
@@ -140,15 +158,21 @@ def _refuse_rows(batch: list[Any], n_before: int) -> None:
                 raise ValueError(msg)
 
 
+def _refuse_texts(batch: list[Any], n_before: int, column: int) -> None:
+    """Name the first row whose column is not text (subclasses of str are)."""
+    for s, sequence in enumerate(batch, n_before):
+        for t, row in enumerate(sequence):
+            if not isinstance(row[column], str):
+                msg = (
+                    f"sequence {s}, position {t}: expected text in column {column}, "
+                    f"got {row[column]!r} ({type(row[column]).__name__})"
+                )
+                raise TypeError(msg)
+
+
 def _entries_of_arrays(batch: list[Any], n_before: int) -> NamedEntries:
     blocks: list[sparse.csr_array] = []
     for s, block in enumerate(batch, n_before):
-        if block.ndim != 2:
-            msg = f"sequence {s}: expected an array (tokens, features), got shape {block.shape}"
-            raise ValueError(msg)
-        if blocks and block.shape[1] != blocks[0].shape[1]:
-            msg = f"sequence {s}: expected {blocks[0].shape[1]} features, got {block.shape[1]}"
-            raise ValueError(msg)
         csr = sparse.csr_array(block, dtype=np.float64)
         csr.sum_duplicates()
         _refuse_not_finite(csr, s)
@@ -186,7 +210,8 @@ def _sequences_of_frame(
         row = int(np.flatnonzero(ids.isna())[0])
         msg = f"row {row}: expected a sequence id in column {sequence_id!r}, got a missing value"
         raise ValueError(msg)
-    begins = np.flatnonzero(np.append(True, ids.to_numpy()[1:] != ids.to_numpy()[:-1]))
+    changes = ids.to_numpy()[1:] != ids.to_numpy()[:-1]
+    begins = np.flatnonzero(np.append(np.full(min(1, len(ids)), True), changes))
     again = ids.iloc[begins].duplicated().to_numpy()
     if again.any():
         row = int(begins[again][0])
@@ -196,20 +221,20 @@ def _sequences_of_frame(
         )
         raise ValueError(msg)
     features = frame.drop(columns=[sequence_id])
-    convert: Callable[[Any], list[Any]] = _frame_rows if as_rows else _frame_dicts
-    for a, b in zip(begins, [*begins[1:], len(frame)], strict=True):
-        if a < b:
-            yield convert(features.iloc[a:b])
+    names = [str(name) for name in features.columns]
+    is_missing = sys.modules["pandas"].isna
+    rows = list(features.itertuples(index=False, name=None))
+    for a, b in itertools.pairwise([*begins, len(frame)]):
+        if as_rows:
+            yield [[_cell_text(value, is_missing) for value in row] for row in rows[a:b]]
+        else:
+            yield [dict(zip(names, row, strict=True)) for row in rows[a:b]]
 
 
-def _frame_rows(frame: Any) -> list[list[str]]:
-    return [[str(value) for value in row] for row in frame.itertuples(index=False, name=None)]
-
-
-def _frame_dicts(frame: Any) -> list[dict[str, Any]]:
-    names = [str(name) for name in frame.columns]
-    rows = frame.itertuples(index=False, name=None)
-    return [dict(zip(names, row, strict=True)) for row in rows]
+def _cell_text(value: Any, is_missing: Callable[[Any], bool]) -> str | None:
+    if isinstance(value, str):
+        return value
+    return None if is_missing(value) else str(value)  # None is refused as not being text
 
 
 def _type(value: object) -> str:

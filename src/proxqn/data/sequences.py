@@ -61,9 +61,9 @@ class SequenceLayout:
 
         Examples
         --------
-        >>> layout = SequenceLayout.from_lengths(np.array([2, 3, 1]))
-        >>> layout.token_slot
-        array([ 1,  9,  0,  8, 16,  2], dtype=int32)
+        >>> layout = SequenceLayout.from_lengths(np.array([2, 2, 1, 2, 2]))
+        >>> layout.token_slot  # the fourth lane holds the short one; lanes 5 to 7 are empty
+        array([ 0,  8,  1,  9,  4,  2, 10,  3, 11], dtype=int32)
         """
         lengths = np.ascontiguousarray(lengths, dtype=np.int64)
         batches = _batches(lengths, np.argsort(-lengths, kind="stable"))

@@ -66,11 +66,14 @@ class ColumnStretch:
         applies = np.arange(self._n_tokens)
         if skip_first_tokens:
             applies = applies[applies != self._start]
+        if not len(applies):
+            nothing = np.zeros(0, np.int64)
+            return NamedEntries([], nothing, None, np.zeros(self._n_tokens, np.int64))
         groups = [self._distinct(template, applies) for template in templates]
         n_templates = len(templates)
         # A naive loop over tokens and templates would meet the names in this order.
         first_met = [first * n_templates + k for k, (_, first, _) in enumerate(groups)]
-        order = np.argsort(np.concatenate([*first_met, np.empty(0, np.int64)]), kind="stable")
+        order = np.argsort(np.concatenate([np.empty(0, np.int64), *first_met]), kind="stable")
         spelt = [name for _, _, names in groups for name in names]
         table: dict[str, int] = {}  # two templates, or two splits of one, may spell one name
         code_of = np.empty(len(spelt), np.int64)

@@ -110,7 +110,7 @@ class Vocabulary:
     ) -> None:
         self._blob = np.asarray(blob, np.uint8)
         self._offsets = np.asarray(offsets, np.int64)
-        n = len(self._offsets) - 1
+        n = max(0, self._offsets.size - 1)
         self._counts = np.zeros(n, np.int64) if counts is None else np.asarray(counts, np.int64)
         self._index: NameIndex | None = None
         self._check()

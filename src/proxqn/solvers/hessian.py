@@ -54,14 +54,18 @@ class CompactBFGS:
         self._memory = memory
         self._scaling = scaling
         self._kernels = kernels
-        self._start(size)
+        self._S: Floats = np.empty((0, size))  # [m, |A|]
+        self._Y: Floats = np.empty((0, size))
+        self._SS: Floats = np.empty((0, 0))  # SᵀS [m, m]
+        self._SY: Floats = np.empty((0, 0))  # SᵀY [m, m], of which only i ≥ j is used
 
     def __len__(self) -> int:
         return len(self._S)
 
     def clear(self) -> None:
         """Forget all pairs; γ stays."""
-        self._start(self._S.shape[1])
+        self._S, self._Y = self._S[:0], self._Y[:0]
+        self._SS, self._SY = self._SS[:0, :0], self._SY[:0, :0]
 
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where it fails sᵀy > 0 and is left out."""
@@ -76,7 +80,7 @@ class CompactBFGS:
         SS, SY = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
         SS[:n, :n], SY[:n, :n] = self._SS, self._SY
         SS[n, :n] = SS[:n, n] = np.einsum("ij,j->i", self._S, s)
-        SY[n, :n] = np.einsum("ij,j->i", self._Y, s)  # only i ≥ j of SᵀY is ever used
+        SY[n, :n] = np.einsum("ij,j->i", self._Y, s)
         SS[n, n], SY[n, n] = ss, sy
         self._SS, self._SY = SS, SY
         self._S, self._Y = np.vstack([self._S, s]), np.vstack([self._Y, y])
@@ -118,9 +122,3 @@ class CompactBFGS:
         if not positive or not diagonal.min(initial=np.inf) > 0.0:
             return None
         return rows, diagonal
-
-    def _start(self, size: int) -> None:
-        self._S: Floats = np.empty((0, size))  # [m, |A|]
-        self._Y: Floats = np.empty((0, size))
-        self._SS: Floats = np.empty((0, 0))  # SᵀS [m, m]
-        self._SY: Floats = np.empty((0, 0))
