@@ -1,0 +1,299 @@
+"""Sparse linear-chain conditional random fields as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from proxqn.estimators import _fitting, sequence_input
+from proxqn.estimators.chain_inference import ChainInference
+from proxqn.estimators.sequence_input import Tokens
+from proxqn.oracles.chain import ChainOracle, Pairs
+from proxqn.problem import Floats, SparseVector
+from proxqn.solvers.prox_qn import ProxQN
+
+
+@final
+class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear-chain conditional random field with an ℓ1 penalty and a certificate.
+
+    Minimises ``Σ_i -log P(y_i|x_i) + lam ‖w‖₁ + (l2/2) ‖w‖²`` over the sequences i, where
+    ``P(y|x) ∝ exp(Σ_t coef_[y_t]·x_t + Σ_t transitions_[y_t, y_{t+1}])``. There is no intercept:
+    add a feature that is always 1 if the labels' frequencies matter. All weights are penalised, so
+    the fit ends with a duality gap: ``objective_ - gap_`` is a proven lower bound of the optimum.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        λ, the strength of the ℓ1 penalty against the *sum* of the sequences' losses (CRFsuite's
+        ``c1``). Larger means fewer nonzero weights.
+    l2 : float, default=0.0
+        Strength of an additional ridge penalty; twice CRFsuite's ``c2``.
+    pairs : {"all", "observed"}, default="all"
+        Give a weight to every (label, feature) and (label, label) pair, or only to those that
+        occur in the training data: faster and smaller for text, where most never do.
+    solver : str or ProxQN, default="prox-qn"
+        The solver, or its settings, such as ``ProxQN.paper()``.
+    tol : float, default=1e-4
+        Stop when the duality gap is at most this fraction of the objective.
+    max_iter : int, default=1000
+        At most this many iterations; a ``ConvergenceWarning`` tells the gap reached.
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress (a live table on a terminal, else a line now and then), 2 every iteration.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order in which coordinate descent visits the weights. None is repeatable as well.
+    warm_start : bool, default=False
+        Start from the weights of the previous fit, for another ``lam`` or for more data. Labels
+        known before are kept, also those that do not occur in the new data.
+
+    Attributes
+    ----------
+    coef_ : csr_array of shape (n_classes, n_features)
+        Weights of labels and features; sparse.
+    transitions_ : array of shape (n_classes, n_classes)
+        Weight of a label (row) followed by another (column).
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    objective_ : float
+        The penalised loss reached.
+    gap_ : float
+        At most this much above the optimum.
+    n_iter_ : int
+        Iterations made.
+    trace_ : Trace
+        One row an iteration; ``trace_.to_pandas()``.
+    status_ : Status
+        Why the fit stopped; its ``value`` is a sentence.
+    result_ : scipy.optimize.OptimizeResult
+        All that the solver returned.
+    n_parameters_ : int
+        How many weights the model could have used.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Their names, if X was a DataFrame.
+
+    Examples
+    --------
+    Two sequences, of three and two tokens:
+
+    >>> import numpy as np
+    >>> from proxqn import ChainCRF
+    >>> X = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
+    >>> y = ["noun", "verb", "noun", "verb", "noun"]
+    >>> crf = ChainCRF(lam=0.1).fit(X, y, lengths=[3, 2])
+    >>> crf.predict(X[:2], lengths=[2])
+    array(['noun', 'verb'], dtype='<U4')
+    >>> bool(crf.gap_ <= 1e-4 * crf.objective_)
+    True
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        *,
+        l2: float = 0.0,
+        pairs: Literal["all", "observed"] = "all",
+        solver: str | ProxQN = "prox-qn",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.lam = lam
+        self.l2 = l2
+        self.pairs = pairs
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, lengths: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_tokens, n_features), or list of these
+            The tokens of all sequences one after the other; or a list with one matrix a sequence.
+            A CSR matrix is not copied.
+        y : array of shape (n_tokens,), or list of lists
+            The label of every token, in the form of X.
+        lengths : array of int of shape (n_sequences,), optional
+            Tokens of each sequence. Without it every row of a matrix is a sequence of its own.
+        sample_weight : array of shape (n_sequences,), optional
+            Factors of the sequences' losses: 2 counts a sequence twice, 0 leaves it out.
+
+        Returns
+        -------
+        ChainCRF
+            Itself. Ctrl-C ends the fit at the last accepted iterate, with a warning.
+        """
+        _fitting.check_settings(self)
+        pairs = _as_pairs(self.pairs)
+        previous = self._previous_weights()
+        tokens = sequence_input.read_tokens(self, X, lengths, reset=previous is None)
+        named_labels = sequence_input.read_labels(y, tokens)
+        classes = _classes(named_labels, previous)
+        labels = sequence_input.known_labels(named_labels, classes)
+        weights = sequence_input.read_sample_weight(sample_weight, tokens)
+        if weights is not None and not weights.all():
+            keep = weights > 0
+            labels = labels[np.repeat(keep, tokens.lengths)]
+            tokens, weights = tokens.take(keep), weights[keep]
+        sequence_input.check_several_classes(labels, classes)
+        oracle = ChainOracle(
+            tokens.X,
+            labels,
+            tokens.lengths,
+            n_labels=len(classes),
+            pairs=pairs,
+            sample_weight=weights,
+            n_jobs=_fitting.resolve_n_jobs(self.n_jobs),
+        )
+        start = SparseVector.empty() if previous is None else previous.onto(oracle, classes)
+        self._keep(_fitting.solve(self, oracle, start), oracle, classes)
+        return self
+
+    def predict(self, X: Any, lengths: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
+        """Return the most probable labelling of every sequence (Viterbi).
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        array of shape (n_tokens,), or list of arrays
+            Labels in the form of X: flat for a matrix, one array a sequence for a list.
+        """
+        tokens, inference = self._prepare(X, lengths)
+        return tokens.in_form_of_input(self.classes_[inference.best_labels(tokens)])
+
+    def predict_marginals(self, X: Any, lengths: Any = None) -> Floats | list[Floats]:
+        """Return ``P(y_t = y | x)`` for every token t and label y.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        array of shape (n_tokens, n_classes), or list of arrays
+            Columns in the order of ``classes_``; every row sums to 1.
+        """
+        tokens, inference = self._prepare(X, lengths)
+        return tokens.in_form_of_input(inference.marginals(tokens))
+
+    def log_probability(self, X: Any, y: Any, lengths: Any = None) -> Floats:
+        """Return ``log P(y_i | x_i)`` of every sequence i with the given labels.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in :meth:`fit`; only labels that were there at fit.
+
+        Returns
+        -------
+        array of shape (n_sequences,)
+            Their negative sum is the unpenalised loss of this data.
+        """
+        tokens, inference = self._prepare(X, lengths)
+        labels = sequence_input.known_labels(sequence_input.read_labels(y, tokens), self.classes_)
+        return inference.log_probabilities(tokens, labels)
+
+    def score(self, X: Any, y: Any, lengths: Any = None, sample_weight: Any = None) -> float:
+        """Return the fraction of tokens whose predicted label is right.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in :meth:`fit`; only labels that were there at fit.
+        sample_weight : array of shape (n_sequences,), optional
+            Weights of the sequences' tokens.
+        """
+        tokens, inference = self._prepare(X, lengths)
+        labels = sequence_input.known_labels(sequence_input.read_labels(y, tokens), self.classes_)
+        weights = sequence_input.read_sample_weight(sample_weight, tokens)
+        right = inference.best_labels(tokens) == labels
+        return float(
+            np.average(right, weights=None if weights is None else weights.repeat(tokens.lengths))
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that sparse matrices are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _prepare(self, X: Any, lengths: Any) -> tuple[Tokens, ChainInference]:
+        check_is_fitted(self)
+        tokens = sequence_input.read_tokens(self, X, lengths, reset=False)
+        n_jobs = _fitting.resolve_n_jobs(self.n_jobs)
+        return tokens, ChainInference.from_coefficients(self.coef_, self.transitions_, n_jobs)
+
+    def _previous_weights(self) -> _Weights | None:
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        return _Weights(self.coef_, self.transitions_, self.classes_)
+
+    def _keep(self, result: Any, oracle: ChainOracle, classes: NDArray[Any]) -> None:
+        """Set the fitted attributes."""
+        weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
+        self.coef_, self.transitions_ = oracle.unpack(weights)
+        self.classes_ = classes
+        self.objective_: float = result.fun
+        self.gap_: float = result.gap
+        self.n_iter_: int = result.nit
+        self.trace_ = result.trace
+        self.status_ = result.status
+        self.n_parameters_ = oracle.n_parameters
+        self.result_ = result
+
+
+@final
+@dataclass(frozen=True)
+class _Weights:
+    """A fitted model, as the start of another fit."""
+
+    coef: sp.csr_array  # [L, n_features]
+    transitions: Floats  # [L, L]
+    classes: NDArray[Any]  # [L]
+
+    def onto(self, oracle: ChainOracle, classes: NDArray[Any]) -> SparseVector:
+        """Return the weights in the oracle's numbering, for the union of old and new classes."""
+        place = np.searchsorted(classes, self.classes)
+        old = sp.coo_array(self.coef)
+        shape = (len(classes), self.coef.shape[1])
+        coef = sp.csr_array((old.data, (place[old.row], old.col)), shape=shape)
+        transitions = np.zeros((len(classes), len(classes)))
+        transitions[np.ix_(place, place)] = self.transitions
+        return oracle.pack(coef, transitions)
+
+
+def _as_pairs(pairs: str) -> Pairs:
+    try:
+        return Pairs(pairs)
+    except ValueError:
+        raise ValueError(f"pairs must be 'all' or 'observed', got {pairs!r}.") from None
+
+
+def _classes(labels: NDArray[Any], previous: _Weights | None) -> NDArray[Any]:
+    """Return the sorted distinct labels, with those of a previous fit that goes on."""
+    if previous is None:
+        return np.unique(labels)
+    return np.union1d(labels, previous.classes)
