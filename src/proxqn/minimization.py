@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,12 +11,60 @@ from scipy.optimize import OptimizeResult
 
 from proxqn.oracles.function import FunctionOracle, ValueAndGradient
 from proxqn.penalties import ElasticNet
-from proxqn.problem import Floats, Oracle, SparseVector
+from proxqn.problem import Floats, Oracle, Penalty, SparseVector
 from proxqn.solvers.prox_qn import Callback, ProxQN, Solution
 
 Vector = Floats | sp.coo_array
 
-SOLVERS = {"prox-qn": ProxQN}
+
+@runtime_checkable
+class Solver(Protocol):
+    """The settings of a method; each is a frozen dataclass in a file of ``proxqn.solvers``."""
+
+    def minimize(
+        self,
+        oracle: Oracle,
+        penalty: Penalty,
+        start: SparseVector,
+        *,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Minimise ℓ + Ω from a starting point."""
+
+
+def _prox_gd() -> Solver:
+    from proxqn.solvers.prox_gd import ProxGD
+
+    return ProxGD()
+
+
+def _owl_qn() -> Solver:
+    from proxqn.solvers.owl_qn import OWLQN
+
+    return OWLQN()
+
+
+def _sgd() -> Solver:
+    from proxqn.solvers.sgd import SGD
+
+    return SGD()
+
+
+def _bcd() -> Solver:
+    from proxqn.solvers.bcd import BCD
+
+    return BCD()
+
+
+SOLVERS: dict[str, Callable[[], Solver]] = {
+    "prox-qn": ProxQN,
+    "prox-gd": _prox_gd,
+    "owl-qn": _owl_qn,
+    "sgd": _sgd,
+    "bcd": _bcd,
+}
 
 
 def minimize(
@@ -24,7 +73,7 @@ def minimize(
     *,
     l2: float = 0.0,
     x0: Vector | None = None,
-    solver: str | ProxQN = "prox-qn",
+    solver: str | Solver = "prox-qn",
     tol: float = 1e-4,
     max_iter: int = 1000,
     callback: Callback | None = None,
@@ -42,8 +91,10 @@ def minimize(
         An optional ridge term.
     x0 : array or 1-D sparse array, optional
         The starting point; zero by default.
-    solver : str or ProxQN
-        ``"prox-qn"`` with its default settings, or a settings object such as ``ProxQN.paper()``.
+    solver : str or settings object
+        ``"prox-qn"``, ``"prox-gd"``, ``"owl-qn"``, ``"sgd"`` or ``"bcd"`` with default settings, or
+        a settings object such as ``ProxQN.paper()`` or ``SGD(rate=2e-4)``. SGD and BCD need losses
+        that give them single samples or blocks: chains and trees do, a function does not.
     tol : float
         Stop when the duality gap is at most ``tol`` times the objective; where no gap is known,
         when the largest subgradient entry is at most ``tol·lam``.
@@ -73,7 +124,7 @@ def minimize(
     (array([1.8, 0. ]), 1)
     """
     loss = _as_oracle(oracle, x0)
-    settings = solver if isinstance(solver, ProxQN) else _settings(solver)
+    settings = _settings(solver)
     if not tol >= 0.0:
         raise ValueError(f"tol must be a number, 0 or above, got {tol!r}.")
     if max_iter < 0:
@@ -97,10 +148,16 @@ def lambda_max(oracle: Oracle) -> float:
     return oracle.sweep(np.inf).largest
 
 
-def _settings(name: str) -> ProxQN:
-    if name not in SOLVERS:
-        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {name!r}.")
-    return SOLVERS[name]()
+def _settings(solver: str | Solver) -> Solver:
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {solver!r}.")
+        return SOLVERS[solver]()
+    if not isinstance(solver, Solver):
+        raise TypeError(
+            f"solver must be a name or a settings object such as ProxQN(), got {solver!r}."
+        )
+    return solver
 
 
 def _as_oracle(loss: Oracle | ValueAndGradient, x0: Vector | None) -> Oracle:

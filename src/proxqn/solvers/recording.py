@@ -1,0 +1,219 @@
+"""What every solver records: the trace, the clock, and the certificate.
+
+A solver holds a :class:`Recorder` and tells it of each accepted iterate; the recorder appends rows
+to the trace, computes the duality gap from a full gradient, and knows when to stop. So the same
+problem solved by different methods yields rows that mean the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from proxqn.problem import Floats, Ints, MeteredOracle, Penalty, SparseVector, Sweep
+from proxqn.solvers import stopping
+from proxqn.solvers.prox_qn import Callback, Solution
+from proxqn.solvers.stopping import Certificate, Status
+from proxqn.solvers.trace import Row, Trace
+from proxqn.solvers.working_set import WorkingSet, gather
+
+
+@final
+@dataclass(frozen=True)
+class Point:
+    """An accepted iterate. Replaced whole, so that an interrupt never sees half of one."""
+
+    weights: SparseVector
+    loss: float
+    objective: float
+
+
+@final
+class Recorder:
+    """The record of one run.
+
+    Parameters
+    ----------
+    oracle : MeteredOracle
+        Its calls and seconds enter the rows.
+    penalty : Penalty
+        Ω.
+    tol, max_iter, callback
+        As in ``Solver.minimize``.
+    """
+
+    def __init__(
+        self,
+        oracle: MeteredOracle,
+        penalty: Penalty,
+        *,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None,
+    ) -> None:
+        self.oracle, self.penalty = oracle, penalty
+        self.point = Point(SparseVector.empty(), math.inf, math.inf)
+        self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
+        self.iteration = self.epoch = 0
+        self.trace = Trace()
+        self.solver_seconds: dict[str, float] = {}
+        self._tol, self._max_iter, self._callback = tol, max_iter, callback
+        self._started = time.perf_counter()
+        self._evaluation = 0.0
+
+    @property
+    def gap(self) -> float:
+        """What is left to gain at most: any lower bound found so far still holds."""
+        return max(self.point.objective - self.certificate.bound, 0.0)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start, without those of :meth:`evaluation`."""
+        return time.perf_counter() - self._started - self._evaluation
+
+    def begin(self, start: SparseVector) -> Status | None:
+        """Put the oracle at the starting point and record it."""
+        start = start.nonzero()
+        self.oracle.reset()
+        self.oracle.move(start)
+        loss = self.oracle.value_at(1.0)
+        objective = loss + self.penalty.value(start.values)
+        self.point = Point(start, loss, objective)
+        if not math.isfinite(objective):
+            return Status.NOT_FINITE
+        self.oracle.accept(1.0)
+        self._append(math.inf, 0, math.nan, 1, 0.0, "")
+        return None
+
+    def advance(
+        self,
+        point: Point,
+        *,
+        kkt: float = math.inf,
+        working_set: int = 0,
+        step: float = math.nan,
+        trials: int = 1,
+        inner_passes: float = 0.0,
+        event: str = "",
+    ) -> None:
+        """Record an accepted iterate as the next row."""
+        self.point = point
+        self.iteration += 1
+        self._append(kkt, working_set, step, trials, inner_passes, event)
+
+    def certify(self, at: WorkingSet, sweep: Sweep, loss: float) -> Status | None:
+        """Enter what a full gradient proves into the last row; a status if that is enough.
+
+        The gradient may be of another point than the iterate (FISTA takes it at its extrapolation):
+        a lower bound on the optimum holds wherever it was found.
+        """
+        here = stopping.certify(self.oracle, self.penalty, loss, at, sweep)
+        self.certificate = replace(here, bound=max(here.bound, self.certificate.bound))
+        self._amend(gap=self.gap, kkt=here.kkt, certified=True, working_set=len(at))
+        return stopping.reached(self.certificate, self.point.objective, self.penalty, self._tol)
+
+    def look(
+        self, level: float, weights: SparseVector, loss: float
+    ) -> tuple[WorkingSet, Status | None]:
+        """Sweep over all variables at the oracle's point, and certify with what was found."""
+        sweep = self.oracle.sweep(level)
+        at = gather(self.oracle, weights, sweep)
+        return at, self.certify(at, sweep, loss)
+
+    def consult(self) -> Status | None:
+        """Ask the callback, and count the iterations."""
+        if self.iteration > 0 and self._callback is not None and self._callback(self.trace[-1]):
+            return Status.CALLBACK
+        return Status.MAX_ITER if self.iteration >= self._max_iter else None
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Charge the seconds spent inside to a phase of the solver's own."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - began
+            self.solver_seconds[phase] = self.solver_seconds.get(phase, 0.0) + spent
+
+    @contextmanager
+    def evaluation(self) -> Iterator[None]:
+        """Stop the clock: what is inside measures the iterate and does not help to find it."""
+        began = time.perf_counter()
+        try:
+            with self.timed("evaluation"):
+                yield
+        finally:
+            self._evaluation += time.perf_counter() - began
+
+    def solution(self, solve: Callable[[], Status]) -> Solution:
+        """Run the solver and return its result; Ctrl-C ends it at the last accepted iterate."""
+        try:
+            status = solve()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        point = self.point
+        return Solution(
+            point.weights, point.objective, self.gap, self.certificate.kkt, status, self.trace
+        )
+
+    def _append(
+        self,
+        kkt: float,
+        working_set: int,
+        step: float,
+        trials: int,
+        inner_passes: float,
+        event: str,
+    ) -> None:
+        calls = self.oracle.calls
+        self.trace.append(
+            Row(
+                iteration=self.iteration,
+                epoch=self.epoch,
+                objective=self.point.objective,
+                gap=self.gap,
+                kkt=kkt,
+                certified=False,
+                nnz=len(self.point.weights.values),
+                working_set=working_set,
+                step=step,
+                trials=trials,
+                inner_passes=inner_passes,
+                seconds=self.seconds,
+                calls=dict(calls.counts),
+                phase_seconds=calls.seconds | self.solver_seconds,
+                event=event,
+            )
+        )
+
+    def _amend(self, *, gap: float, kkt: float, certified: bool, working_set: int) -> None:
+        calls = self.oracle.calls
+        self.trace.amend(
+            replace(
+                self.trace[-1],
+                epoch=self.epoch,
+                objective=self.point.objective,
+                gap=gap,
+                kkt=kkt,
+                certified=certified,
+                nnz=len(self.point.weights.values),
+                working_set=working_set,
+                seconds=self.seconds,
+                calls=dict(calls.counts),
+                phase_seconds=calls.seconds | self.solver_seconds,
+            )
+        )
+
+
+def spread(vector: SparseVector, coordinates: Ints) -> Floats:
+    """Return the values on ``coordinates``, ascending, which contain the vector's own."""
+    values = np.zeros(len(coordinates))
+    values[np.searchsorted(coordinates, vector.coordinates)] = vector.values
+    return values
