@@ -35,7 +35,7 @@ class ChainOracle(Oracle):
     Parameters
     ----------
     X : csr_array of shape (n_tokens, n_features)
-        Canonical, finite; any numeric dtype.
+        Finite; any numeric dtype.
     labels : array of shape (n_tokens,)
         True labels as numbers below ``n_labels``.
     lengths : array of shape (n_sequences,)
@@ -71,7 +71,10 @@ class ChainOracle(Oracle):
         n_jobs: int = 1,
         kernels: ModuleType = _kernels,
     ) -> None:
-        self.layout = SequenceLayout.from_lengths(np.asarray(lengths, dtype=np.int64))
+        X, labels = sp.csr_array(X), np.asarray(labels)
+        tokens = np.asarray(lengths, dtype=np.int64)
+        _check(X, labels, tokens, n_labels, sample_weight)
+        self.layout = SequenceLayout.from_lengths(tokens)
         self.data = FeatureIndexed.from_csr(X, self.layout.token_slot)
         self.n_labels = n_labels
         self.n_jobs = n_jobs
@@ -82,8 +85,8 @@ class ChainOracle(Oracle):
         self._features = kernels.Features(
             self.data.start, self.data.slots, self.data.value_start, self.data.values
         )
-        self._admit_pairs(pairs, slot_labels, np.asarray(labels))
-        self._observed = self._label_pair_counts(np.asarray(labels), sample_weight)
+        self._admit_pairs(pairs, slot_labels, labels)
+        self._observed = self._label_pair_counts(labels, sample_weight)
         shape = (n_labels, self.layout.stride)
         self._scores = aligned_zeros(shape)  # Θ·x at the current point
         self._change = aligned_zeros(shape)  # its change along the direction
@@ -189,15 +192,23 @@ class ChainOracle(Oracle):
         return self._losses, self._weights
 
     def pack(self, coef: sp.csr_array, transitions: Floats) -> SparseVector:
-        """Turn coefficients (labels x features) and transitions into a weight vector."""
+        """Turn coefficients (labels x features) and transitions into a weight vector.
+
+        What has no weight here is left out: features that do not occur, pairs not admitted.
+        """
         entries = sp.coo_array(coef)
         column = np.searchsorted(self.data.columns, entries.col)
         known = column < self.data.n_columns
         known[known] = self.data.columns[column[known]] == entries.col[known]
         unigrams = column[known] * self.n_labels + entries.row[known]
-        pairs = np.flatnonzero(transitions)
+        values = entries.data[known]
+        if self._pair_start is not None and self._pair_labels is not None:
+            columns = np.repeat(np.arange(self.data.n_columns), np.diff(self._pair_start))
+            admitted = np.isin(unigrams, columns * self.n_labels + self._pair_labels)
+            unigrams, values = unigrams[admitted], values[admitted]
+        pairs = np.flatnonzero(np.where(self._admitted, transitions, 0.0))
         coordinates = np.concatenate([unigrams, pairs + self._n_unigrams]).astype(np.int64)
-        values = np.concatenate([entries.data[known], np.ravel(transitions)[pairs]])
+        values = np.concatenate([values, np.ravel(transitions)[pairs]])
         order = np.argsort(coordinates)
         return SparseVector(coordinates[order], values[order].astype(np.float64))
 
@@ -246,6 +257,40 @@ class ChainOracle(Oracle):
         factors = 1.0 if weights is None else weights[sequence[1:][inside]]
         np.add.at(counts, (labels[:-1][inside], labels[1:][inside]), factors)
         return counts
+
+
+def _check(
+    X: sp.csr_array,
+    labels: NDArray[np.integer[Any]],
+    lengths: Ints,
+    n_labels: int,
+    sample_weight: Floats | None,
+) -> None:
+    """Refuse what does not fit: the kernels take labels and lengths as indices, unchecked."""
+    n_tokens = X.shape[0]
+    if labels.shape != (n_tokens,):
+        raise ValueError(
+            f"one label a row of X expected, {n_tokens} in all, got an array of {labels.shape}."
+        )
+    if n_tokens and not 0 <= labels.min() <= labels.max() < n_labels:
+        raise ValueError(
+            f"labels must be numbers from 0 to n_labels - 1 = {n_labels - 1}, "
+            f"got {labels.min()} to {labels.max()}; number the label names first."
+        )
+    if lengths.ndim != 1 or lengths.min(initial=1) < 1 or lengths.sum() != n_tokens:
+        raise ValueError(
+            f"lengths must be 1 or above and sum to the {n_tokens} rows of X, got "
+            f"{len(lengths)} lengths from {lengths.min(initial=0)} that sum to {lengths.sum()}."
+        )
+    if sample_weight is None:
+        return
+    if sample_weight.shape != lengths.shape:
+        raise ValueError(
+            f"one sample weight a sequence expected, {len(lengths)} in all, "
+            f"got an array of {sample_weight.shape}."
+        )
+    if not (np.isfinite(sample_weight) & (sample_weight >= 0.0)).all():
+        raise ValueError("sample weights must be finite numbers, 0 or above.")
 
 
 def chain_kernel(
