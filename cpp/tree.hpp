@@ -1,0 +1,318 @@
+// Inference in the joint tree model, P(y|x) = exp(sum of s_k over the path of leaf y) / Z with node
+// scores s_k = w_k' x. The paper's downward-upward algorithm, arranged for a sparse W:
+//
+//   W has few nonzeros, so s_k = 0 and exp(s_k) = 1 for most (node, sample) pairs. With
+//     A(k) = number of leaves below k,             if no node below k has a score,
+//     A(k) = sum over children c of exp(s_c) A(c),  otherwise; 1 at a leaf,
+//   Z = A(root), and downward f(root) = 1/Z, f(k) = f(parent) exp(s_k), P(k on the path) = f(k) A(k).
+//   Exponentials are taken of nonzero scores only, and nodes without weights at or below them take
+//   no part in Z.
+//
+// Costs, with N samples, K nodes, K' nodes with weights (and their ancestors), E the data entries of
+// the features with weights, each times its number of weights (at most N K' different pairs):
+//   move      E multiply-adds into sparse scores, kept per sample
+//   forward   E exponentials, N K' multiply-adds
+//   backward  the same, N K more and N K residuals written
+// A plain softmax over leaves would read and write N K scores and take N |leaves| exponentials.
+//
+// Safe range. If the largest |s_k| of each level add up to at most 600, every product above stays
+// within exp(600) |leaves| and, all terms being positive, exact to rounding. A sample beyond that is
+// done in the log domain with a shift by its best leaf.
+//
+// Eight samples side by side are the lanes of a vector; a chunk of samples is a unit of work.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace proxqn {
+
+constexpr std::int64_t kChunkSamples = 128;
+constexpr double kSafePath = 600.0;
+
+struct Tree {  // nodes depth first: parent[k] < k, the root is 0
+  std::int64_t n_nodes, n_leaves;
+  const std::int32_t* parent;      // [K], -1 at the root
+  const std::int32_t* leaf_start;  // [K] leaves below k: leaf_start[k] <= leaf < leaf_stop[k]
+  const std::int32_t* leaf_stop;
+  const std::int32_t* leaf_nodes;  // [n_leaves] node of each leaf
+  bool on_path(std::int64_t k, std::int32_t leaf) const {
+    return leaf_start[k] <= leaf && leaf < leaf_stop[k];
+  }
+};
+
+struct Samples {  // rows of the data, and what is known of them
+  std::int64_t n;
+  const std::int64_t* start;    // [n+1] into columns and values
+  const std::int32_t* columns;
+  const double* values;
+  const std::int32_t* leaves;   // [n] true leaf
+  const double* weights;        // [n] or null
+  double weight(std::int64_t i) const { return weights ? weights[i] : 1.0; }
+};
+
+struct alignas(64) Lanes {
+  double v[kLanes];
+};
+
+// Nonzero node scores of a chunk's samples and their changes along the direction.
+struct ChunkScores {
+  std::vector<std::int64_t> start;  // [samples of the chunk + 1]
+  std::vector<std::int32_t> node;
+  std::vector<double> score, change;
+};
+
+struct NodeScores {
+  std::vector<ChunkScores> chunks;
+  std::vector<std::int32_t> active;  // nodes with weights and their ancestors, ascending; root first
+  std::vector<double> plain_leaves;  // [active] leaves below that are below no active child
+  std::vector<std::int32_t> level;   // [K] depth
+};
+
+inline std::int64_t n_chunks(std::int64_t n) { return (n + kChunkSamples - 1) / kChunkSamples; }
+
+// --- move: sparse scores from sparse weights -----------------------------------------------------
+
+inline void mark_active(const Tree& tree, const std::vector<std::int32_t>& nodes, NodeScores& out) {
+  std::vector<std::uint8_t> on(tree.n_nodes, 0);
+  on[0] = 1;
+  for (std::int32_t k : nodes)
+    for (; !on[k]; k = tree.parent[k]) on[k] = 1;
+  std::vector<double> plain(tree.n_nodes);
+  out.active.clear();
+  for (std::int64_t k = 0; k < tree.n_nodes; ++k) {
+    if (!on[k]) continue;
+    plain[k] = tree.leaf_stop[k] - tree.leaf_start[k];
+    if (k > 0) plain[tree.parent[k]] -= plain[k];
+    out.active.push_back(static_cast<std::int32_t>(k));
+  }
+  out.plain_leaves.clear();
+  for (std::int32_t k : out.active) out.plain_leaves.push_back(plain[k]);
+}
+
+struct ColumnWeights {  // weights and their changes by column
+  std::vector<std::int64_t> start;  // [n_columns+1]
+  std::vector<std::int32_t> node;
+  const double *w, *d;
+};
+
+inline void score_chunk(const Tree& tree, const Samples& x, const ColumnWeights& c,
+                        std::int64_t chunk, ChunkScores& out) {
+  const std::int64_t first = chunk * kChunkSamples, last = std::min(x.n, first + kChunkSamples);
+  std::vector<double> score(tree.n_nodes, 0.0), change(tree.n_nodes, 0.0);
+  std::vector<std::int64_t> seen(tree.n_nodes, -1);
+  out = {};
+  out.start.push_back(0);
+  for (std::int64_t i = first; i < last; ++i) {
+    for (std::int64_t e = x.start[i]; e < x.start[i + 1]; ++e)
+      for (std::int64_t t = c.start[x.columns[e]]; t < c.start[x.columns[e] + 1]; ++t) {
+        const std::int32_t k = c.node[t];
+        if (k == 0) continue;  // the root is on every path: its score cancels
+        if (seen[k] != i) {
+          seen[k] = i;
+          out.node.push_back(k);
+          score[k] = change[k] = 0.0;
+        }
+        score[k] += c.w[t] * x.values[e];
+        change[k] += c.d[t] * x.values[e];
+      }
+    for (std::size_t t = out.start.back(); t < out.node.size(); ++t) {
+      out.score.push_back(score[out.node[t]]);
+      out.change.push_back(change[out.node[t]]);
+    }
+    out.start.push_back(static_cast<std::int64_t>(out.node.size()));
+  }
+}
+
+// Scores at weights w and their changes along d; coordinates = column * K + node ascend.
+inline void move_tree(const Tree& tree, const Samples& x, std::int64_t n_columns,
+                      const std::int64_t* coordinates, const double* w, const double* d,
+                      std::int64_t n, int n_jobs, NodeScores& out) {
+  ColumnWeights c{std::vector<std::int64_t>(n_columns + 1, 0), std::vector<std::int32_t>(n), w, d};
+  for (std::int64_t t = 0; t < n; ++t) {
+    ++c.start[coordinates[t] / tree.n_nodes + 1];
+    c.node[t] = static_cast<std::int32_t>(coordinates[t] % tree.n_nodes);
+  }
+  for (std::int64_t j = 0; j < n_columns; ++j) c.start[j + 1] += c.start[j];
+  mark_active(tree, c.node, out);
+  parallel_for(n_chunks(x.n), n_jobs,
+               [&](std::int64_t chunk) { score_chunk(tree, x, c, chunk, out.chunks[chunk]); });
+}
+
+// --- one block of eight samples ------------------------------------------------------------------
+
+// Scratch of a thread. E = 1 wherever the current block has no score.
+struct Block {
+  std::vector<Lanes> E, A, f;          // [K]: exp(s_k), A(k), f(k)
+  std::vector<double> terms;           // exponentials of one sample
+  std::vector<double> largest;         // [levels]
+  double path[kLanes];                 // score of the true path
+  bool unsafe[kLanes];
+  Block(const Tree& tree, std::int64_t n_levels)
+      : E(tree.n_nodes), A(tree.n_nodes), f(tree.n_nodes), largest(n_levels) {
+    for (std::int64_t k = 0; k < tree.n_nodes; ++k) {
+      store8(E[k].v, fill8(1.0));
+      store8(A[k].v, fill8(tree.leaf_stop[k] - tree.leaf_start[k]));
+    }
+  }
+};
+
+// Scores of sample `lane` at the given step; exponentials go to E unless out of the safe range.
+PROXQN_INLINE void load_sample(const Tree& tree, const NodeScores& scores, const ChunkScores& c,
+                               std::int64_t sample, int lane, std::int32_t leaf, double step,
+                               Block& b) {
+  const std::int64_t first = c.start[sample], n = c.start[sample + 1] - first;
+  const std::int64_t padded = (n + kLanes - 1) / kLanes * kLanes;
+  if (static_cast<std::int64_t>(b.terms.size()) < padded) b.terms.resize(padded);
+  std::fill(b.largest.begin(), b.largest.end(), 0.0);
+  double path = 0.0;
+  for (std::int64_t t = 0; t < n; ++t) {
+    const std::int32_t k = c.node[first + t];
+    const double s = c.score[first + t] + step * c.change[first + t];
+    b.terms[t] = s;
+    const double size = std::fabs(s);
+    double& largest = b.largest[scores.level[k]];
+    if (!(size <= largest)) largest = size;  // a NaN stays
+    path += tree.on_path(k, leaf) ? s : 0.0;
+  }
+  double range = 0.0;
+  for (double size : b.largest) range += size;
+  b.path[lane] = path;
+  b.unsafe[lane] = !(range <= kSafePath);
+  if (b.unsafe[lane]) return;
+  for (std::int64_t t = n; t < padded; ++t) b.terms[t] = 0.0;
+  for (std::int64_t t = 0; t < padded; t += kLanes)
+    store8(b.terms.data() + t, exp8(load8(b.terms.data() + t)));
+  for (std::int64_t t = 0; t < n; ++t) b.E[c.node[first + t]].v[lane] = b.terms[t];
+}
+
+PROXQN_INLINE void unload_sample(const ChunkScores& c, std::int64_t sample, int lane, Block& b) {
+  for (std::int64_t t = c.start[sample]; t < c.start[sample + 1]; ++t) b.E[c.node[t]].v[lane] = 1.0;
+}
+
+PROXQN_INLINE void upward(const Tree& tree, const NodeScores& scores, Block& b) {
+  const std::size_t n = scores.active.size();
+  for (std::size_t p = 0; p < n; ++p)
+    store8(b.A[scores.active[p]].v, fill8(scores.plain_leaves[p]));
+  for (std::size_t p = n - 1; p > 0; --p) {
+    const std::int32_t k = scores.active[p];
+    double* above = b.A[tree.parent[k]].v;
+    store8(above, load8(above) + load8(b.A[k].v) * load8(b.E[k].v));
+  }
+}
+
+// Log domain: path scores of all nodes of one sample into t [K]; returns log Z.
+inline double downward_log(const Tree& tree, const ChunkScores& c, std::int64_t sample, double step,
+                           std::vector<double>& t) {
+  t.assign(tree.n_nodes, 0.0);
+  for (std::int64_t e = c.start[sample]; e < c.start[sample + 1]; ++e)
+    t[c.node[e]] = c.score[e] + step * c.change[e];
+  for (std::int64_t k = 1; k < tree.n_nodes; ++k) t[k] += t[tree.parent[k]];
+  double best = t[tree.leaf_nodes[0]], total = 0.0;
+  for (std::int64_t y = 1; y < tree.n_leaves; ++y) best = max(best, t[tree.leaf_nodes[y]]);
+  for (std::int64_t y = 0; y < tree.n_leaves; ++y) total += std::exp(t[tree.leaf_nodes[y]] - best);
+  return best + std::log(total);
+}
+
+// --- forward: losses -----------------------------------------------------------------------------
+
+PROXQN_CLONES void forward_tree_chunk(const Tree& tree, const Samples& x, const NodeScores& scores,
+                                      std::int64_t chunk, double step, std::int64_t n_levels,
+                                      double* losses) {
+  const ChunkScores& c = scores.chunks[chunk];
+  const std::int64_t first = chunk * kChunkSamples, last = std::min(x.n, first + kChunkSamples);
+  Block b(tree, n_levels);
+  std::vector<double> t;
+  for (std::int64_t i = first; i < last; i += kLanes) {
+    const int width = static_cast<int>(std::min<std::int64_t>(kLanes, last - i));
+    for (int l = 0; l < width; ++l)
+      load_sample(tree, scores, c, i - first + l, l, x.leaves[i + l], step, b);
+    upward(tree, scores, b);
+    for (int l = 0; l < width; ++l) {
+      const double log_z = b.unsafe[l] ? downward_log(tree, c, i - first + l, step, t)
+                                       : std::log(b.A[0].v[l]);
+      losses[i + l] = log_z - (b.unsafe[l] ? t[tree.leaf_nodes[x.leaves[i + l]]] : b.path[l]);
+      unload_sample(c, i - first + l, l, b);
+    }
+  }
+}
+
+inline std::int64_t n_levels(const NodeScores& scores) {
+  return 1 + *std::max_element(scores.level.begin(), scores.level.end());
+}
+
+inline void forward_tree(const Tree& tree, const Samples& x, const NodeScores& scores, double step,
+                         int n_jobs, double* losses) {
+  const std::int64_t levels = n_levels(scores);
+  parallel_for(n_chunks(x.n), n_jobs, [&](std::int64_t chunk) {
+    forward_tree_chunk(tree, x, scores, chunk, step, levels, losses);
+  });
+}
+
+// --- backward: residuals weight * (P(k on the path) - 1[k on the true path]) ---------------------
+
+inline void backward_log(const Tree& tree, const ChunkScores& c, std::int64_t sample, double step,
+                         int lane, double weight, std::vector<double>& t, Block& b) {
+  const double log_z = downward_log(tree, c, sample, step, t);
+  for (std::int64_t k = 0; k < tree.n_nodes; ++k) b.f[k].v[lane] = 0.0;
+  for (std::int64_t y = 0; y < tree.n_leaves; ++y)
+    b.f[tree.leaf_nodes[y]].v[lane] = weight * std::exp(t[tree.leaf_nodes[y]] - log_z);
+  for (std::int64_t k = tree.n_nodes - 1; k > 0; --k)
+    b.f[tree.parent[k]].v[lane] += b.f[k].v[lane];
+}
+
+// f := the residuals of the safe lanes, for all nodes.
+PROXQN_INLINE void downward(const Tree& tree, double8 weight, Block& b) {
+  store8(b.f[0].v, weight / load8(b.A[0].v));
+  for (std::int64_t k = 1; k < tree.n_nodes; ++k)
+    store8(b.f[k].v, load8(b.f[tree.parent[k]].v) * load8(b.E[k].v));
+  for (std::int64_t k = 0; k < tree.n_nodes; ++k)
+    store8(b.f[k].v, load8(b.f[k].v) * load8(b.A[k].v));
+}
+
+PROXQN_CLONES void backward_tree_chunk(const Tree& tree, const Samples& x,
+                                       const NodeScores& scores, std::int64_t chunk, double step,
+                                       std::int64_t n_levels, std::int64_t stride,
+                                       double* residuals) {
+  const ChunkScores& c = scores.chunks[chunk];
+  const std::int64_t first = chunk * kChunkSamples, last = std::min(x.n, first + kChunkSamples);
+  Block b(tree, n_levels);
+  std::vector<double> t;
+  for (std::int64_t i = first; i < last; i += kLanes) {
+    const int width = static_cast<int>(std::min<std::int64_t>(kLanes, last - i));
+    double8 weight{};
+    for (int l = 0; l < width; ++l) {
+      weight[l] = x.weight(i + l);
+      load_sample(tree, scores, c, i - first + l, l, x.leaves[i + l], step, b);
+    }
+    upward(tree, scores, b);
+    downward(tree, weight, b);
+    for (int l = 0; l < width; ++l) {
+      if (b.unsafe[l]) backward_log(tree, c, i - first + l, step, l, weight[l], t, b);
+      for (std::int32_t k = tree.leaf_nodes[x.leaves[i + l]]; k > 0; k = tree.parent[k])
+        b.f[k].v[l] -= weight[l];
+      unload_sample(c, i - first + l, l, b);
+    }
+    store8(b.f[0].v, double8{});  // the root is on every path: exactly 0
+    for (std::int64_t k = 0; k < tree.n_nodes; ++k)
+      store8(residuals + k * stride + i, load8(b.f[k].v));
+  }
+}
+
+// Also moves the scores to the accepted point. stride is a multiple of 8, at least n.
+inline void backward_tree(const Tree& tree, const Samples& x, NodeScores& scores, double step,
+                          std::int64_t stride, int n_jobs, double* residuals) {
+  const std::int64_t levels = n_levels(scores);
+  parallel_for(n_chunks(x.n), n_jobs, [&](std::int64_t chunk) {
+    backward_tree_chunk(tree, x, scores, chunk, step, levels, stride, residuals);
+    ChunkScores& c = scores.chunks[chunk];
+    for (std::size_t t = 0; t < c.score.size(); ++t) c.score[t] += step * c.change[t];
+    std::fill(c.change.begin(), c.change.end(), 0.0);
+  });
+}
+
+}  // namespace proxqn
