@@ -281,7 +281,7 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions& m, std::int6
   V* a = e + Lp;
   V* A = a + Lp;
   const V lengths = lane_lengths<V>(c, batch);
-  V shift{}, range{}, path{};
+  V shift{}, range{}, path{}, totals{};  // totals only shows whether any was NaN: max loses them
   Product<V> normaliser;
   for (std::int64_t t = 0; t < T; ++t) {
     const std::int64_t slot = c.first[batch] + t * W;
@@ -297,6 +297,7 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions& m, std::int6
     }
     V total{};
     for (std::int64_t y = 0; y < L; ++y) total += a[y];
+    totals += total;
     const V inverse = 1.0 / total;
     for (std::int64_t y = 0; y < L; ++y) {
       A[y] = a[y] * inverse;
@@ -314,7 +315,7 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions& m, std::int6
         set_lane(path, k, lane(path, k) + gained);
       }
   }
-  if (!(largest(range) + m.range <= kSafeRange)) return false;  // also catches NaN
+  if (!(largest(range) + m.range <= kSafeRange) || std::isnan(sum(totals))) return false;
   for (int k = 0; k < W; ++k) {
     const std::int64_t n = c.lane_length[batch * kLanes + k];
     if (n == 0) continue;

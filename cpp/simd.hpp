@@ -34,6 +34,7 @@ PROXQN_INLINE double min(double a, double b) { return a < b ? a : b; }
 PROXQN_INLINE double sum(double8 v) {  // a fixed order: the same bits on every machine word width
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
+PROXQN_INLINE double sum(double v) { return v; }
 
 // exp on [-708, 709]; smaller arguments give exp(-708), about 3e-308. With n = round(x/ln 2) and
 // r = x - n ln 2 in [-0.3466, 0.3466], exp(x) = 2^n p(r). p interpolates exp at 12 Chebyshev nodes:
@@ -41,7 +42,7 @@ PROXQN_INLINE double sum(double8 v) {  // a fixed order: the same bits on every 
 PROXQN_INLINE double8 exp8(double8 x) {
   constexpr double log2e = 1.4426950408889634, magic = 6755399441055744.0;  // magic = 1.5 * 2^52
   constexpr double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;
-  x = max(x, fill8(-708.0));
+  x = max(fill8(-708.0), x);  // in this order a NaN stays a NaN
   const double8 shifted = x * log2e + magic;  // the low bits now hold n
   const double8 n = shifted - magic;
   const double8 r = (x - n * ln2_high) - n * ln2_low;
