@@ -78,11 +78,11 @@ class SequenceLayout:
         sizes = longest.astype(np.int64) * width
         # Batches start on whole vectors, also after a batch of width one.
         starts = np.concatenate([[0], np.cumsum(-(-sizes // LANES) * LANES)])
-        token_slot = _token_slots(lengths, lane_length, lane_sequence, starts[:-1], width)
         if starts[-1] > np.iinfo(np.int32).max:
             raise ValueError(
                 f"{starts[-1]:,} token slots do not fit 32-bit numbers; split the corpus."
             )
+        token_slot = _token_slots(lengths, lane_length, lane_sequence, starts[:-1], width)
         return cls(
             lengths,
             starts[:-1],
