@@ -155,6 +155,25 @@ class FeatureKernel {
     return {to_numpy(std::move(found.coordinates)), to_numpy(std::move(found.gradient)), largest};
   }
 
+  std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<std::int64_t>, Array<double>>
+  restrict_slots(Array<const std::int32_t> slot_map) const {
+    const auto f = features();
+    std::vector<std::int64_t> start(f.n_columns + 1), value_start(f.n_columns);
+    std::vector<std::int32_t> slots;
+    std::vector<double> values;
+    {
+      nb::gil_scoped_release release;
+      proxqn::restrict_slots(f, slot_map.data(), start.data(), value_start.data(), nullptr, nullptr);
+      slots.resize(start.back() + 1);  // data() must not be null
+      values.resize(values_.shape(0));
+      proxqn::restrict_slots(f, slot_map.data(), start.data(), value_start.data(), slots.data(),
+                             values.data());
+      slots.resize(start.back());
+    }
+    return {to_numpy(std::move(start)), to_numpy(std::move(slots)),
+            to_numpy(std::move(value_start)), to_numpy(std::move(values))};
+  }
+
   std::tuple<Array<std::int64_t>, Array<std::int32_t>> observed_pairs(
       Array<const std::int32_t> labels, std::int64_t n_labels) const {
     const auto f = features();
@@ -310,6 +329,7 @@ NB_MODULE(_kernels, m) {
            "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep", &FeatureKernel::sweep, "residuals"_a.noconvert(), "threshold"_a,
            "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
+      .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a)
       .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);
 
   using Int32s = Array<const std::int32_t>;

@@ -60,6 +60,30 @@ inline void observed_pairs(const Features& f, const std::int32_t* labels, std::i
   if (!pair_labels) pair_start[f.n_columns] = total;
 }
 
+// The same columns on some of the slots: slot s becomes slot_map[s], or goes where that is -1. Columns
+// may end up empty, but keep their numbers. Two calls: count, then fill.
+inline void restrict_slots(const Features& f, const std::int32_t* slot_map, std::int64_t* start,
+                           std::int64_t* value_start, std::int32_t* slots, double* values) {
+  std::int64_t n = 0, n_values = 0;
+  for (std::int64_t c = 0; c < f.n_columns; ++c) {
+    const double* v = f.column_values(c);
+    const std::int64_t first = f.start[c], count = f.start[c + 1] - first;
+    start[c] = n;
+    value_start[c] = v ? n_values : -1;
+    for (std::int64_t e = 0; e < count; ++e) {
+      const std::int32_t slot = slot_map[f.slots[first + e]];
+      if (slot < 0) continue;
+      if (slots) {
+        slots[n] = slot;
+        if (v) values[n_values] = v[e];
+      }
+      ++n;
+      n_values += v != nullptr;
+    }
+  }
+  start[f.n_columns] = n;
+}
+
 // Coordinates grouped by label: order[label_start[y] .. label_start[y+1]) are those of label y.
 struct ByLabel {
   std::vector<std::int64_t> label_start, order;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
@@ -201,8 +202,8 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
         status=solution.status,
         message=solution.status.value,
         nit=solution.trace[-1].iteration if len(solution.trace) else 0,
-        nfev=calls.get("forward", 0),
-        njev=calls.get("backward", 0),
+        nfev=math.ceil(calls.get("forward", 0)),
+        njev=math.ceil(calls.get("backward", 0)),
         gap=solution.gap,
         kkt=solution.kkt,
         nnz=len(weights.values),

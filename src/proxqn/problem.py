@@ -113,6 +113,14 @@ class Oracle(ABC):
         With them the solver computes an exact duality gap (see ``solvers/stopping.py``).
         """
 
+    def subsample(self, share: float, seed: int) -> Oracle | None:
+        """Return an estimate of ℓ from a random share of the samples, or None where there is none.
+
+        Its coordinates have the same numbers, and its loss is scaled to the size of the whole, so
+        that weights, curvature and λ carry over.
+        """
+        return None
+
 
 class Penalty(ABC):
     """A separable penalty Ω with a kink at zero.
@@ -148,9 +156,12 @@ class Penalty(ABC):
 @final
 @dataclass
 class Calls:
-    """How often each oracle method was called, and the seconds spent in it."""
+    """How often each oracle method was called, and the seconds spent in it.
 
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0))
+    A call on a subsample counts as its share of the data.
+    """
+
+    counts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0.0))
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0.0))
 
 
@@ -159,14 +170,23 @@ OPERATIONS = ("move", "forward", "backward", "gradient", "sweep")
 
 @final
 class MeteredOracle(Oracle):
-    """An oracle that counts and times the calls made to another one."""
+    """An oracle that counts and times the calls made to another one.
 
-    def __init__(self, oracle: Oracle) -> None:
+    Parameters
+    ----------
+    calls : Calls, optional
+        An account to add to.
+    share : float
+        What a call counts for: below 1 for a subsample.
+    """
+
+    def __init__(self, oracle: Oracle, calls: Calls | None = None, share: float = 1.0) -> None:
         self.oracle = oracle
-        self.calls = Calls()
+        self.calls = Calls() if calls is None else calls
+        self.share = share
 
     def _charge(self, operation: str, started: float) -> None:
-        self.calls.counts[operation] += 1
+        self.calls.counts[operation] += self.share
         self.calls.seconds[operation] += time.perf_counter() - started
 
     @property
@@ -224,3 +244,8 @@ class MeteredOracle(Oracle):
     def sample_losses(self) -> tuple[Floats, Floats | None] | None:
         """Not counted: the forward pass left them."""
         return self.oracle.sample_losses()
+
+    def subsample(self, share: float, seed: int) -> MeteredOracle | None:
+        """Return a subsample that charges to the same account."""
+        part = self.oracle.subsample(share, seed)
+        return None if part is None else MeteredOracle(part, self.calls, share * self.share)

@@ -7,6 +7,7 @@ that occurs in the data, and the L² transition weights Λ[y, y'] follow at the 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from types import ModuleType
 from typing import Any, final
@@ -74,30 +75,22 @@ class ChainOracle(Oracle):
         X, labels = sp.csr_array(X), np.asarray(labels)
         tokens = np.asarray(lengths, dtype=np.int64)
         _check(X, labels, tokens, n_labels, sample_weight)
-        self.layout = SequenceLayout.from_lengths(tokens)
-        self.data = FeatureIndexed.from_csr(X, self.layout.token_slot)
-        self.n_labels = n_labels
-        self.n_jobs = n_jobs
-        self._weights = sample_weight
-        self._kernels = kernels
-        slot_labels = np.zeros(self.layout.stride, dtype=np.int32)
-        slot_labels[self.layout.token_slot] = labels
-        self._features = kernels.Features(
-            self.data.start, self.data.slots, self.data.value_start, self.data.values
+        layout = SequenceLayout.from_lengths(tokens)
+        slot_labels = np.zeros(layout.stride, dtype=np.int32)
+        slot_labels[layout.token_slot] = labels
+        self._set_up(
+            layout,
+            FeatureIndexed.from_csr(X, layout.token_slot),
+            slot_labels,
+            n_labels,
+            sample_weight,
+            n_jobs,
+            kernels,
         )
-        self._admit_pairs(pairs, slot_labels, labels)
-        self._observed = self._label_pair_counts(labels, sample_weight)
-        shape = (n_labels, self.layout.stride)
-        self._scores = aligned_zeros(shape)  # Θ·x at the current point
-        self._change = aligned_zeros(shape)  # its change along the direction
-        self._alpha = aligned_zeros(shape)  # forward variables, then residuals P - 1[y]
-        self._dirty = np.zeros(n_labels, dtype=np.uint8)
-        self._losses = np.zeros(self.layout.n_sequences)
-        self._expected = np.zeros((n_labels, n_labels))
-        self._chain = chain_kernel(
-            kernels, self.layout, self._scores, labels=slot_labels, weights=sample_weight
-        )
-        self.reset()
+        self._pairs: tuple[Ints, NDArray[np.int32]] | None = None  # admitted labels per column
+        if pairs is Pairs.OBSERVED:
+            self._pairs = self._features.observed_pairs(slot_labels, n_labels)
+            self._admitted = self._label_pair_counts(None) > 0
 
     @property
     def n_coordinates(self) -> int:
@@ -107,9 +100,9 @@ class ChainOracle(Oracle):
     @property
     def n_parameters(self) -> int:
         """d: all labels x all features + label pairs, or the observed ones of these."""
-        if self._pair_start is None or self._pair_labels is None:
+        if self._pairs is None:
             return self.n_labels * self.data.n_features + self.n_labels**2
-        return len(self._pair_labels) + int(self._admitted.sum())
+        return len(self._pairs[1]) + int(self._admitted.sum())
 
     @property
     def n_samples(self) -> int:
@@ -175,7 +168,7 @@ class ChainOracle(Oracle):
     def sweep(self, level: float) -> Sweep:
         """Stream over all data entries times labels; keep what exceeds the level."""
         coordinates, gradient, largest = self._features.sweep(
-            self._alpha, level, self._pair_start, self._pair_labels, self.n_jobs
+            self._alpha, level, *(self._pairs or (None, None)), self.n_jobs
         )
         pair_gradient = np.where(self._admitted, self._pair_gradient(), 0.0).ravel()
         pairs = np.flatnonzero(np.abs(pair_gradient) > level)
@@ -191,6 +184,32 @@ class ChainOracle(Oracle):
         """Return -log P(y_i|x_i) of the last forward pass."""
         return self._losses, self._weights
 
+    def subsample(self, share: float, seed: int) -> ChainOracle:
+        """Take a random share of the sequences, each with its loss divided by the share."""
+        n = self.layout.n_sequences
+        size = max(1, round(share * n))
+        chosen = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+        layout = SequenceLayout.from_lengths(self.layout.lengths[chosen])
+        tokens = np.repeat(np.isin(np.arange(n), chosen), self.layout.lengths)
+        old_slots = self.layout.token_slot[tokens]
+        slot_map = np.full(self.layout.stride, -1, dtype=np.int32)
+        slot_map[old_slots] = layout.token_slot
+        slot_labels = np.zeros(layout.stride, dtype=np.int32)
+        slot_labels[layout.token_slot] = self._labels[old_slots]
+        weights = np.ones(n) if self._weights is None else self._weights
+        part = object.__new__(ChainOracle)
+        part._set_up(
+            layout,
+            replace(self.data, **self._restricted(slot_map)),
+            slot_labels,
+            self.n_labels,
+            weights[chosen] * (n / size),
+            self.n_jobs,
+            self._kernels,
+        )
+        part._pairs, part._admitted = self._pairs, self._admitted
+        return part
+
     def pack(self, coef: sp.csr_array, transitions: Floats) -> SparseVector:
         """Turn coefficients (labels x features) and transitions into a weight vector.
 
@@ -202,9 +221,10 @@ class ChainOracle(Oracle):
         known[known] = self.data.columns[column[known]] == entries.col[known]
         unigrams = column[known] * self.n_labels + entries.row[known]
         values = entries.data[known]
-        if self._pair_start is not None and self._pair_labels is not None:
-            columns = np.repeat(np.arange(self.data.n_columns), np.diff(self._pair_start))
-            admitted = np.isin(unigrams, columns * self.n_labels + self._pair_labels)
+        if self._pairs is not None:
+            start, pair_labels = self._pairs
+            columns = np.repeat(np.arange(self.data.n_columns), np.diff(start))
+            admitted = np.isin(unigrams, columns * self.n_labels + pair_labels)
             unigrams, values = unigrams[admitted], values[admitted]
         pairs = np.flatnonzero(np.where(self._admitted, transitions, 0.0))
         coordinates = np.concatenate([unigrams, pairs + self._n_unigrams]).astype(np.int64)
@@ -224,6 +244,33 @@ class ChainOracle(Oracle):
         transitions.flat[w.coordinates[split:] - self._n_unigrams] = w.values[split:]
         return coef, transitions
 
+    def _set_up(
+        self,
+        layout: SequenceLayout,
+        data: FeatureIndexed,
+        slot_labels: NDArray[np.int32],
+        n_labels: int,
+        sample_weight: Floats | None,
+        n_jobs: int,
+        kernels: ModuleType,
+    ) -> None:
+        self.layout, self.data, self.n_labels, self.n_jobs = layout, data, n_labels, n_jobs
+        self._labels, self._weights, self._kernels = slot_labels, sample_weight, kernels
+        self._features = kernels.Features(data.start, data.slots, data.value_start, data.values)
+        self._admitted = np.ones((n_labels, n_labels), dtype=bool)
+        self._observed = self._label_pair_counts(sample_weight)
+        shape = (n_labels, layout.stride)
+        self._scores = aligned_zeros(shape)  # Θ·x at the current point
+        self._change = aligned_zeros(shape)  # its change along the direction
+        self._alpha = aligned_zeros(shape)  # forward variables, then residuals P - 1[y]
+        self._dirty = np.zeros(n_labels, dtype=np.uint8)
+        self._losses = np.zeros(layout.n_sequences)
+        self._expected = np.zeros((n_labels, n_labels))
+        self._chain = chain_kernel(
+            kernels, layout, self._scores, labels=slot_labels, weights=sample_weight
+        )
+        self.reset()
+
     @property
     def _n_unigrams(self) -> int:
         return self.data.n_columns * self.n_labels
@@ -235,22 +282,13 @@ class ChainOracle(Oracle):
         self._transition_change = np.zeros_like(self._transitions)
         self._moving = False
 
-    def _admit_pairs(
-        self, pairs: Pairs, slot_labels: NDArray[np.int32], labels: NDArray[np.integer[Any]]
-    ) -> None:
-        self._pair_start: Ints | None = None
-        self._pair_labels: NDArray[np.int32] | None = None
-        self._admitted = np.ones((self.n_labels, self.n_labels), dtype=bool)
-        if pairs is Pairs.OBSERVED:
-            self._pair_start, self._pair_labels = self._features.observed_pairs(
-                slot_labels, self.n_labels
-            )
-            self._admitted = self._label_pair_counts(labels, None) > 0
+    def _restricted(self, slot_map: NDArray[np.int32]) -> dict[str, Any]:
+        names = ("start", "slots", "value_start", "values")
+        return dict(zip(names, self._features.restrict_slots(slot_map), strict=True))
 
-    def _label_pair_counts(
-        self, labels: NDArray[np.integer[Any]], weights: Floats | None
-    ) -> Floats:
+    def _label_pair_counts(self, weights: Floats | None) -> Floats:
         """Count neighbouring labels in the data, each weighted by its sequence."""
+        labels = self._labels[self.layout.token_slot]
         sequence = np.repeat(np.arange(self.layout.n_sequences), self.layout.lengths)
         inside = sequence[1:] == sequence[:-1]
         counts = np.zeros((self.n_labels, self.n_labels))

@@ -152,6 +152,17 @@ class Features:
         keep = np.flatnonzero(np.abs(g) > threshold)
         return keep, g.flat[keep], float(np.abs(g).max(initial=0.0))
 
+    def restrict_slots(
+        self, slot_map: NDArray[np.int32]
+    ) -> tuple[Ints, NDArray[np.int32], Ints, Floats]:
+        """Return start, slots, value_start, values of the same columns on some of the slots."""
+        kept = [(slot_map[rows], x[slot_map[rows] >= 0]) for rows, x in self.columns]
+        counts = np.array([len(x) for _, x in kept], dtype=np.int64)
+        start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        slots = np.concatenate([rows[rows >= 0] for rows, _ in kept] or [np.empty(0)])
+        values = np.concatenate([x for _, x in kept] or [np.empty(0)])
+        return start, slots.astype(np.int32), start[:-1].copy(), values
+
     def observed_pairs(
         self, labels: NDArray[np.int32], n_labels: int
     ) -> tuple[Ints, NDArray[np.int32]]:

@@ -29,6 +29,9 @@ from proxqn.solvers.working_set import WorkingSet, gather
 
 Callback = Callable[[Row], bool | None]
 
+_MIN_SKETCH = 200  # samples
+_SKETCH_COOLING = 0.1
+
 
 @final
 @dataclass(frozen=True)
@@ -68,20 +71,25 @@ class ProxQN:
     cooling : float
         An epoch ends once the violation on the working set is this fraction of what it was over all
         variables at its start.
+    warm_up : float
+        Start from a rough solution on this share of the samples, found in the same way, where the
+        oracle can be subsampled and the share holds at least a few hundred samples; 0 for none.
+        Early iterates are dense and far off: a sample tells enough about them.
     armijo : Armijo
         The line search.
     seed : int
         Of the order in which coordinate descent visits coordinates.
     """
 
-    memory: int = 50
-    max_inner: int = 100
-    inner_tolerance: float = 0.05
+    memory: int = 100
+    max_inner: int = 200
+    inner_tolerance: float = 0.01
     balance_inner: bool = False
     scaling: Scaling = Scaling.GEOMETRIC
     gamma: float | None = None
     keep_memory: bool = True
-    cooling: float = 0.05
+    cooling: float = 0.2
+    warm_up: float = 0.15
     armijo: Armijo = field(default_factory=Armijo)
     seed: int = 0
 
@@ -97,6 +105,7 @@ class ProxQN:
             gamma=1.0,
             keep_memory=False,
             cooling=0.1,
+            warm_up=0.0,
         )
 
     def minimize(
@@ -119,6 +128,8 @@ class ProxQN:
             status = run.solve(start)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+            if not len(run.trace):  # not even the starting point has been evaluated
+                run.begin_at(_starting_point(start), run.model)
         return Solution(
             run.point.at.weights,
             run.point.objective,
@@ -139,6 +150,10 @@ class _Point:
     objective: float
 
 
+def _starting_point(start: SparseVector) -> WorkingSet:
+    return WorkingSet(start.coordinates, start.values, np.zeros(len(start.values)))
+
+
 class _Run:
     """One minimisation and its state."""
 
@@ -157,6 +172,7 @@ class _Run:
         nothing = WorkingSet(np.empty(0, np.int64), np.empty(0), np.empty(0))
         self.point = _Point(nothing, math.inf, math.inf)
         self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
+        self.cooling, self.max_epochs = settings.cooling, math.inf
         self.tolerance = math.inf  # of the violation on the working set, for this epoch
         self.violation = math.inf  # M̂
         self.model = self._new_model(settings.gamma or 1.0, 0)
@@ -172,21 +188,47 @@ class _Run:
 
     def solve(self, start: SparseVector) -> Status:
         start = start.nonzero()
-        self.oracle.reset()
-        self.oracle.move(start)
-        loss = self.oracle.value_at(1.0)
-        objective = loss + self.penalty.value(start.values)
-        at = WorkingSet(start.coordinates, start.values, np.zeros(len(start.values)))
-        self.point = _Point(at, loss, objective)
-        if not math.isfinite(objective):
+        sketch = self._warm_up() if len(start.values) == 0 else None
+        self.cold = len(start.values) == 0 and sketch is None
+        if sketch is None:
+            at = _starting_point(start)
+            finite = self.begin_at(at, self._new_model(self.model.gamma, len(at)))
+        else:
+            finite = self.begin_at(sketch.point.at, sketch.model)
+        if not finite:
             return Status.NOT_FINITE
-        self.oracle.accept(1.0)
-        self.model = self._new_model(self.model.gamma, len(at))
-        self._record()
-        while True:
+        while self.epoch < self.max_epochs:
             status = self._begin_epoch() or self._run_epoch()
             if status is not None:
                 return status
+        return Status.MAX_ITER
+
+    def begin_at(self, at: WorkingSet, model: CompactBFGS) -> bool:
+        """Evaluate the starting point; False where the loss is not finite there."""
+        self.oracle.reset()
+        self.oracle.move(at.weights)
+        loss = self.oracle.value_at(1.0)
+        self.point = _Point(at, loss, loss + self.penalty.value(at.w))
+        self.model = model
+        if not math.isfinite(self.point.objective):
+            return False
+        self.oracle.accept(1.0)
+        self._record()
+        return True
+
+    def _warm_up(self) -> _Run | None:
+        """Solve roughly on a subsample, which warms up on a smaller one in turn."""
+        settings = self.settings
+        if settings.warm_up * self.oracle.n_samples < _MIN_SKETCH:
+            return None
+        part = self.oracle.subsample(settings.warm_up, settings.seed)
+        if part is None:
+            return None
+        sketch = _Run(settings, part, self.penalty, self.tol, self.max_iter, None, self.kernels)
+        sketch.solver_seconds = self.solver_seconds
+        sketch.cooling, sketch.max_epochs = _SKETCH_COOLING, 2
+        sketch.solve(SparseVector.empty())
+        return sketch
 
     def _begin_epoch(self) -> Status | None:
         """Look at all variables: certificate, new working set, tighter tolerance."""
@@ -204,10 +246,10 @@ class _Run:
         self.point = replace(point, at=at)
         self.epoch += 1
         self.violation = here.kkt
-        self.tolerance = self.settings.cooling * min(self.tolerance, here.kkt)
+        self.tolerance = self.cooling * min(self.tolerance, here.kkt)
         self._certify_row()
         status = stopping.reached(self.certificate, point.objective, penalty, self.tol)
-        if status is None and self.epoch == 1 and self.settings.gamma is None:
+        if status is None and self.epoch == 1 and self.cold and self.settings.gamma is None:
             self.model.gamma = self._measure_curvature()
         return status
 
@@ -222,7 +264,7 @@ class _Run:
             if self.callback is not None and self.callback(self.trace[-1]):
                 return Status.CALLBACK
             # After the very first step all variables are looked at again (the paper's M̂ = ∞).
-            if self.violation <= self.tolerance or self.iteration == 1:
+            if self.violation <= self.tolerance or (self.cold and self.iteration == 1):
                 return None
             self._shrink()
 

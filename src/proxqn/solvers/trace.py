@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Row:
-    """The state after an iteration; calls and seconds are totals since the start."""
+    """The state after an iteration; calls (passes over all data) and seconds are totals."""
 
     iteration: int
     epoch: int
@@ -33,7 +33,7 @@ class Row:
     trials: int
     inner_passes: float
     seconds: float
-    calls: dict[str, int] = field(default_factory=dict)
+    calls: dict[str, float] = field(default_factory=dict)
     phase_seconds: dict[str, float] = field(default_factory=dict)
     event: str = ""  # what went wrong and how it was handled, in words
 
