@@ -1,0 +1,195 @@
+// Stochastic gradient descent with the cumulative l1 penalty of Tsuruoka, Tsujii and Ananiadou (2009).
+//
+// After step k every weight should have received the penalty u_k = sum_{i<=k} eta_i lam/N; q_j is
+// what weight j really received (its sign included). A weight is brought up to date,
+//     w > 0:  w' = max(0, w - (u + q)),   w < 0:  w' = min(0, w + (u - q)),   q += w' - w,
+// only when a sample uses it. Doing this once before the sample is scored gives the same weights as
+// penalising all of them in every step, since nothing else happens to a weight in between.
+#pragma once
+#include "sequence.hpp"
+#include "simd.hpp"
+
+namespace proxqn {
+
+// Data by row: sample i owns the rows sample_start[i] .. sample_start[i+1].
+struct SampleRows {
+  std::int64_t n_samples;
+  const std::int64_t* sample_start;
+  const std::int64_t* row_start;  // [n_rows+1] into columns
+  const std::int32_t* columns;
+  const double* values;   // null where all are 1
+  const double* weights;  // [n_samples] or null
+  double weight(std::int64_t i) const { return weights ? weights[i] : 1.0; }
+};
+
+struct Schedule {
+  double rate, lam;  // eta_0; lambda of the sum over all N samples
+  double eta(std::int64_t k, std::int64_t n) const {
+    return rate / (1.0 + static_cast<double>(k) / static_cast<double>(n));
+  }
+};
+
+struct LazyWeights {
+  double* w;               // [n_columns][width]
+  double* q;               // [n_columns][width] penalty received
+  const double* admitted;  // [n_columns][width] 1 for weights of the model, 0 for others; null: all
+  std::int64_t width;      // a multiple of 8
+  std::int32_t* last;      // [n_columns] the last sample that used a column, counted as stamp
+};
+
+PROXQN_INLINE void penalise(double* w, double* q, std::int64_t n, double u) {
+  const double8 zero{};
+  for (std::int64_t y = 0; y < n; y += 8) {
+    const double8 before = load8(w + y), received = load8(q + y);
+    const double8 down = max(before - (u + received), zero), up = min(before + (u - received), zero);
+    const double8 after = before > 0.0 ? down : (before < 0.0 ? up : zero);
+    store8(w + y, after);
+    store8(q + y, received + (after - before));
+  }
+}
+
+PROXQN_INLINE void add_scaled(const double* from, double factor, std::int64_t n, double* to) {
+  for (std::int64_t y = 0; y < n; y += 8) store8(to + y, load8(to + y) + factor * load8(from + y));
+}
+
+// x[t] = sum_c value * w[c]; with `use`, each column is brought up to date on its first use.
+template <bool Use>
+PROXQN_INLINE void score_rows(const SampleRows& d, LazyWeights& lazy, std::int64_t i, double u,
+                              std::int32_t stamp, double* x) {
+  const std::int64_t n = lazy.width;
+  for (std::int64_t r = d.sample_start[i]; r < d.sample_start[i + 1]; ++r, x += n) {
+    std::fill(x, x + n, 0.0);
+    for (std::int64_t e = d.row_start[r]; e < d.row_start[r + 1]; ++e) {
+      const std::int64_t c = d.columns[e];
+      double* w = lazy.w + c * n;
+      if (Use && lazy.last[c] != stamp) {
+        penalise(w, lazy.q + c * n, n, u);
+        lazy.last[c] = stamp;
+      }
+      add_scaled(w, d.values ? d.values[e] : 1.0, n, x);
+    }
+  }
+}
+
+PROXQN_INLINE void descend_rows(const SampleRows& d, LazyWeights& lazy, std::int64_t i, double eta,
+                                const double* residuals) {
+  const std::int64_t n = lazy.width;
+  for (std::int64_t r = d.sample_start[i]; r < d.sample_start[i + 1]; ++r, residuals += n)
+    for (std::int64_t e = d.row_start[r]; e < d.row_start[r + 1]; ++e) {
+      const std::int64_t c = d.columns[e];
+      const double step = -eta * (d.values ? d.values[e] : 1.0);
+      double* w = lazy.w + c * n;
+      if (const double* mask = lazy.admitted) {
+        for (std::int64_t y = 0; y < n; y += 8)
+          store8(w + y, load8(w + y) + step * load8(residuals + y) * load8(mask + c * n + y));
+      } else {
+        add_scaled(residuals, step, n, w);
+      }
+    }
+}
+
+// One step a sample in the given order; k and u go on from call to call. A Model has
+//   residuals(i, x, r): r = P - truth from the scores x of sample i's rows
+//   descend_own(i, eta, u): the step on weights that belong to no column (transitions)
+template <class Model>
+PROXQN_INLINE void sgd_steps(Model& model, const SampleRows& d, LazyWeights& lazy,
+                             const Schedule& schedule, const std::int64_t* order, std::int64_t n,
+                             std::int64_t& k, double& u, std::int32_t& stamp) {
+  for (std::int64_t at = 0; at < n; ++at, ++k) {
+    const std::int64_t i = order[at];
+    const double eta = schedule.eta(k, d.n_samples);
+    score_rows<true>(d, lazy, i, u, ++stamp, model.x());
+    model.residuals(i);
+    u += eta * schedule.lam / static_cast<double>(d.n_samples);
+    descend_rows(d, lazy, i, eta * d.weight(i), model.r());
+    model.descend_own(i, eta * d.weight(i), u);
+  }
+}
+
+// --- chains --------------------------------------------------------------------------------------
+
+struct ChainSampleModel {
+  PairFactors pairs;
+  const std::int64_t* sample_start;
+  const std::int32_t* labels;  // [n_rows] true labels
+  const double* admitted;      // [L][L] or null
+  std::int64_t longest;
+  Scratch scores, alpha, marginals, inverse, expected, work;
+  std::vector<double> received;  // [L][L] q of the transitions
+  ChainSampleModel(std::int64_t L, const std::int64_t* start, const std::int32_t* labels_,
+                   const double* admitted_, std::int64_t longest_)
+      : pairs(L), sample_start(start), labels(labels_), admitted(admitted_), longest(longest_),
+        received(L * L, 0.0) {
+    const std::int64_t Lp = pairs.Lp;
+    scores = scratch(longest * Lp), alpha = scratch(longest * Lp);
+    marginals = scratch(longest * Lp), inverse = scratch(longest);
+    expected = scratch(L * Lp), work = scratch(2 * Lp);
+  }
+  double* x() { return scores.get(); }
+  double* r() { return marginals.get(); }
+  PROXQN_INLINE Sequence sequence(std::int64_t i) {
+    const std::int64_t first = sample_start[i], Lp = pairs.Lp;
+    return {sample_start[i + 1] - first, labels + first, {scores.get(), nullptr, Lp},
+            {alpha.get(), nullptr, Lp}, inverse.get(), false};
+  }
+  PROXQN_INLINE double loss(std::int64_t i) {
+    Sequence s = sequence(i);
+    return sequence_forward(pairs, s);
+  }
+  PROXQN_INLINE void residuals(std::int64_t i) {
+    Sequence s = sequence(i);
+    sequence_forward(pairs, s);
+    std::fill(expected.get(), expected.get() + pairs.L * pairs.Lp, 0.0);
+    const Rows p{marginals.get(), nullptr, pairs.Lp};
+    sequence_backward(pairs, s, 1.0, p, expected.get(), nullptr, work.get());
+    for (std::int64_t t = 0; t < s.length; ++t) p(t)[s.labels[t]] -= 1.0;
+  }
+  PROXQN_INLINE void penalise_own(double u) {
+    for (std::size_t j = 0; j < received.size(); ++j) {
+      const double w = pairs.lambda[j], q = received[j];
+      const double after = w > 0.0 ? max(w - (u + q), 0.0) : (w < 0.0 ? min(w + (u - q), 0.0) : 0.0);
+      pairs.lambda[j] = after;
+      received[j] += after - w;
+    }
+  }
+  PROXQN_INLINE void descend_own(std::int64_t i, double eta, double u) {
+    const std::int64_t L = pairs.L, first = sample_start[i];
+    if (sample_start[i + 1] - first < 2) return;  // no transition is used: brought up to date later
+    for (std::int64_t t = first + 1; t < sample_start[i + 1]; ++t)
+      expected[labels[t - 1] * pairs.Lp + labels[t]] -= 1.0;
+    for (std::int64_t a = 0; a < L; ++a)
+      for (std::int64_t b = 0; b < L; ++b)
+        if (!admitted || admitted[a * L + b] != 0.0)
+          pairs.lambda[a * L + b] -= eta * expected[a * pairs.Lp + b];
+    penalise_own(u);
+    pairs.refresh();
+  }
+};
+
+PROXQN_CLONES void run_sgd(ChainSampleModel& model, const SampleRows& d, LazyWeights& lazy,
+                           const Schedule& schedule, const std::int64_t* order, std::int64_t n,
+                           std::int64_t& k, double& u, std::int32_t& stamp) {
+  sgd_steps(model, d, lazy, schedule, order, n, k, u, stamp);
+}
+
+template <class Model>
+PROXQN_INLINE double sample_loss_sum(Model& model, const SampleRows& d, LazyWeights& lazy,
+                                     const std::int64_t* order, std::int64_t n) {
+  double total = 0.0;
+  for (std::int64_t at = 0; at < n; ++at) {
+    score_rows<false>(d, lazy, order[at], 0.0, 0, model.x());
+    total += d.weight(order[at]) * model.loss(order[at]);
+  }
+  return total;
+}
+
+PROXQN_CLONES double run_losses(ChainSampleModel& model, const SampleRows& d, LazyWeights& lazy,
+                                const std::int64_t* order, std::int64_t n) {
+  return sample_loss_sum(model, d, lazy, order, n);
+}
+
+PROXQN_CLONES void penalise_all(double* w, double* q, std::int64_t n, double u) {
+  penalise(w, q, n, u);
+}
+
+}  // namespace proxqn
