@@ -1,8 +1,310 @@
+"""ChainCRF: scikit-learn's own checks, then what they cannot know about sequences."""
+
+import itertools
+import pickle
+import signal
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from proxqn import ChainCRF
+from proxqn import ChainCRF, ProxQN
+from proxqn.solvers.stopping import Status
 
 
 @parametrize_with_checks([ChainCRF()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def corpus(n_sequences=40, n_features=12, seed=0, names=("a", "b", "c")):
+    """Sequences whose labels follow from the features and from the label before."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 8, n_sequences)
+    X = (rng.random((lengths.sum(), n_features)) < 0.3).astype(float)
+    X[:, -1] = 1.0
+    scores = X @ rng.normal(0, 2, (n_features, len(names)))
+    y = np.array(names)[(scores + rng.gumbel(0, 0.5, scores.shape)).argmax(axis=1)]
+    return X, y, lengths
+
+
+@pytest.fixture(scope="module")
+def data():
+    return corpus()
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, y, lengths = data
+    return ChainCRF(lam=1.0, tol=1e-6).fit(X, y, lengths)
+
+
+def same_model(one, other, tolerance=0.0):
+    np.testing.assert_allclose(one.coef_.toarray(), other.coef_.toarray(), atol=tolerance, rtol=0)
+    np.testing.assert_allclose(one.transitions_, other.transitions_, atol=tolerance, rtol=0)
+
+
+def paths(scores, transitions):
+    """All labellings of one sequence and their scores."""
+    n_tokens, n_labels = scores.shape
+    for path in itertools.product(range(n_labels), repeat=n_tokens):
+        steps = sum(transitions[a, b] for a, b in itertools.pairwise(path))
+        yield path, sum(scores[t, y] for t, y in enumerate(path)) + steps
+
+
+def test_predictions_equal_brute_force(fitted, data):
+    X, y, lengths = data
+    labels = fitted.predict(X, lengths)
+    marginals = fitted.predict_marginals(X, lengths)
+    log_probability = fitted.log_probability(X, y, lengths)
+    start = 0
+    for i, length in enumerate(lengths):
+        rows = slice(start, start + length)
+        start += length
+        scores = X[rows] @ fitted.coef_.toarray().T
+        path, score = zip(*paths(scores, fitted.transitions_), strict=True)
+        path, score = np.array(path), np.array(score)
+        probability = np.exp(score - logsumexp(score))
+        assert (fitted.classes_[path[score.argmax()]] == labels[rows]).all()
+        expected = [[probability[path[:, t] == k].sum() for k in range(3)] for t in range(length)]
+        np.testing.assert_allclose(marginals[rows], expected, atol=1e-12)
+        true = (fitted.classes_[path] == y[rows]).all(axis=1)
+        assert log_probability[i] == pytest.approx(np.log(probability[true]).item(), abs=1e-12)
+
+
+def test_objective_is_loss_plus_penalty(fitted, data):
+    X, y, lengths = data
+    loss = -fitted.log_probability(X, y, lengths).sum()
+    norm = abs(fitted.coef_).sum() + abs(fitted.transitions_).sum()
+    assert fitted.objective_ == pytest.approx(loss + norm, rel=1e-12)
+    assert 0 <= fitted.gap_ <= 1e-6 * fitted.objective_
+    assert fitted.status_ is Status.GAP
+    assert fitted.n_parameters_ == 3 * 12 + 9
+    assert fitted.n_iter_ == fitted.trace_[-1].iteration == fitted.result_.nit
+    assert isinstance(fitted.coef_, sp.csr_array)
+    assert fitted.coef_.shape == (3, 12)
+
+
+FORMS = {
+    "csr_array": sp.csr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc": sp.csc_array,
+    "float32": lambda X: X.astype(np.float32),
+    "float16": lambda X: X.astype(np.float16),
+    "bool": lambda X: X.astype(bool),
+    "int8, sparse": lambda X: sp.csr_array(X.astype(np.int8)),
+    "nested list": lambda X: X.tolist(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_of_a_matrix_give_the_same_model(fitted, data, form):
+    X, y, lengths = data
+    model = ChainCRF(lam=1.0, tol=1e-6).fit(FORMS[form](X), y, lengths)
+    same_model(model, fitted)
+    assert (model.predict(FORMS[form](X), lengths) == fitted.predict(X, lengths)).all()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, np.ndarray.tolist])
+def test_lists_of_sequences(fitted, data, kind):
+    X, y, lengths = data
+    ends = np.cumsum(lengths)[:-1]
+    X_list = [kind(part) for part in np.split(X, ends)]
+    y_list = [part.tolist() for part in np.split(y, ends)]
+    model = ChainCRF(lam=1.0, tol=1e-6).fit(X_list, y_list)
+    same_model(model, fitted)
+    predicted = model.predict(X_list)
+    assert isinstance(predicted, list)
+    assert [len(p) for p in predicted] == lengths.tolist()
+    assert (np.concatenate(predicted) == fitted.predict(X, lengths)).all()
+    assert [m.shape for m in model.predict_marginals(X_list)] == [(n, 3) for n in lengths]
+    assert model.score(X_list, y_list) == fitted.score(X, y, lengths)
+
+
+def test_rows_are_sequences_of_length_one_without_lengths(data):
+    X, y, _ = data
+    alone = ChainCRF(lam=1.0, tol=1e-6).fit(X, y)
+    same_model(alone, ChainCRF(lam=1.0, tol=1e-6).fit(X, y, np.ones(len(X), dtype=int)))
+    assert not alone.transitions_.any()
+
+
+def test_input_is_neither_copied_nor_changed(data):
+    X, y, lengths = data
+    unsorted = sp.csr_array(X)
+    unsorted.indices = unsorted.indices[::-1].copy()  # not canonical any more
+    before = unsorted.indices.copy()
+    ChainCRF().fit(unsorted, y[: len(X)], lengths)
+    assert (unsorted.indices == before).all()
+
+    from proxqn.estimators.sequence_input import read_tokens
+
+    canonical = sp.csr_array(X)
+    tokens = read_tokens(ChainCRF(), canonical, lengths, reset=True)
+    assert np.shares_memory(tokens.X.data, canonical.data)
+    assert np.shares_memory(tokens.X.indices, canonical.indices)
+
+
+def test_stored_zeros_and_duplicates_do_not_count(data):
+    X, y, lengths = data
+    matrix = sp.coo_array(X)
+    doubled = sp.csr_array(
+        (
+            np.concatenate([matrix.data / 2, matrix.data / 2, [0.0]]),
+            (
+                np.concatenate([matrix.row, matrix.row, [0]]),
+                np.concatenate([matrix.col, matrix.col, [0]]),
+            ),
+        ),
+        shape=X.shape,
+    )
+    one = ChainCRF(pairs="observed", tol=1e-6).fit(X, y, lengths)
+    same_model(ChainCRF(pairs="observed", tol=1e-6).fit(doubled, y, lengths), one, 1e-12)
+
+
+def test_integer_weights_equal_repetition(data):
+    X, y, lengths = data
+    weights = np.random.default_rng(1).integers(0, 4, len(lengths))
+    ends = np.cumsum(lengths)[:-1]
+    X_list, y_list = np.split(X, ends), np.split(y, ends)
+    repeated = np.repeat(np.arange(len(lengths)), weights)
+    for pairs in ("all", "observed"):
+        weighted = ChainCRF(tol=1e-7, pairs=pairs).fit(X, y, lengths, sample_weight=weights)
+        copies = ChainCRF(tol=1e-7, pairs=pairs).fit(
+            [X_list[i] for i in repeated], [y_list[i] for i in repeated]
+        )
+        assert weighted.objective_ == pytest.approx(copies.objective_, rel=1e-9)
+        same_model(weighted, copies, 1e-3)
+        assert weighted.n_parameters_ == copies.n_parameters_
+
+
+def test_observed_pairs_only():
+    X, y = np.tile(np.eye(2), (10, 1)), np.tile(["a", "b"], 10)
+    everything = ChainCRF(lam=0.1).fit(X, y, [20])
+    observed = ChainCRF(lam=0.1, pairs="observed").fit(X, y, [20])
+    assert everything.coef_[0, 1] < 0.0  # feature 1 speaks against label a
+    assert observed.coef_[0, 1] == 0.0
+    assert everything.n_parameters_ == 8
+    assert observed.n_parameters_ == 4
+
+
+def test_warm_start_continues(data):
+    X, y, lengths = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ChainCRF(tol=1e-6, max_iter=10, warm_start=True).fit(X, y, lengths)
+    reached = model.objective_
+    model.set_params(max_iter=1000).fit(X, y, lengths)
+    cold = ChainCRF(tol=1e-6).fit(X, y, lengths)
+    assert model.trace_[0].objective == pytest.approx(reached, rel=1e-12)
+    assert model.objective_ == pytest.approx(cold.objective_, rel=1e-7)
+    again = model.fit(X, y, lengths)
+    assert again.n_iter_ <= 1
+
+
+def test_warm_start_keeps_the_labels_it_knows(data):
+    X, y, lengths = data
+    model = ChainCRF(warm_start=True).fit(X, y, lengths)
+    others = np.where(y == "c", "d", y)
+    model.fit(X, others, lengths)
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+    assert set(model.predict(X, lengths)) <= set("abcd")
+    with pytest.raises(ValueError, match="expecting 12 features"):
+        model.fit(X[:, :5], y, lengths)
+
+
+def test_threads_and_seeds(data):
+    X, y, lengths = data
+    one = ChainCRF(n_jobs=1).fit(X, y, lengths)
+    same_model(ChainCRF(n_jobs=2).fit(X, y, lengths), one)
+    same_model(ChainCRF(n_jobs=-1, random_state=3).fit(X, y, lengths), one, 0.1)
+    seeded = [ChainCRF(random_state=3).fit(X, y, lengths) for _ in range(2)]
+    same_model(*seeded)
+
+
+def test_solver_settings(data, fitted):
+    X, y, lengths = data
+    paper = ChainCRF(solver=ProxQN.paper(), tol=1e-6, random_state=0).fit(X, y, lengths)
+    assert paper.objective_ == pytest.approx(fitted.objective_, rel=1e-7)
+    assert clone(paper).solver == ProxQN.paper()
+
+
+def test_predicting_in_many_threads_at_once(fitted, data):
+    X, _, lengths = data
+    expected = fitted.predict(X, lengths)
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(lambda _: fitted.predict(X, lengths), range(64)):
+            assert (found == expected).all()
+
+
+def test_prediction_in_blocks_equals_prediction_at_once(fitted, data, monkeypatch):
+    X, _, lengths = data
+    at_once = fitted.predict(X, lengths), fitted.predict_marginals(X, lengths)
+    monkeypatch.setattr("proxqn.estimators.chain_inference._BLOCK_TOKENS", 10)
+    assert (fitted.predict(X, lengths) == at_once[0]).all()
+    np.testing.assert_allclose(fitted.predict_marginals(X, lengths), at_once[1], atol=1e-14)
+
+
+def test_pickle_and_clone(fitted, data):
+    X, _, lengths = data
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert (copy.predict(X, lengths) == fitted.predict(X, lengths)).all()
+    assert not hasattr(clone(fitted), "coef_")
+
+
+def test_grid_search_over_lists(data):
+    X, y, lengths = data
+    ends = np.cumsum(lengths)[:-1]
+    search = GridSearchCV(ChainCRF(tol=1e-3), {"lam": [0.5, 50.0]}, cv=KFold(3))
+    search.fit(np.split(X, ends), [part.tolist() for part in np.split(y, ends)])
+    assert search.best_params_ == {"lam": 0.5}
+
+
+def test_score_is_token_accuracy(fitted, data):
+    X, y, lengths = data
+    right = fitted.predict(X, lengths) == y
+    assert fitted.score(X, y, lengths) == right.mean()
+    weights = np.arange(len(lengths))
+    expected = np.average(right, weights=np.repeat(weights, lengths))
+    assert fitted.score(X, y, lengths, sample_weight=weights) == pytest.approx(expected)
+
+
+def test_warning_tells_the_gap(data):
+    X, y, lengths = data
+    with pytest.warns(ConvergenceWarning, match=r"max_iter .* duality gap is .* of the objective"):
+        model = ChainCRF(max_iter=2, tol=1e-9).fit(X, y, lengths)
+    assert model.status_ is Status.MAX_ITER
+    assert model.n_iter_ == 2
+
+
+def test_interrupt_keeps_the_last_iterate(data, monkeypatch):
+    X, y, lengths = data
+
+    def interrupt_after_five(self, row):
+        if row.iteration == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("proxqn.reports.progress.Progress.__call__", interrupt_after_five)
+    with pytest.warns(ConvergenceWarning, match="interrupted: the last accepted iterate"):
+        model = ChainCRF(tol=1e-12, verbose=1).fit(X, y, lengths)
+    assert threading.current_thread() is threading.main_thread()
+    assert model.n_iter_ == 5
+    assert model.objective_ == model.trace_[-1].objective
+    loss = -model.log_probability(X, y, lengths).sum()
+    norm = abs(model.coef_).sum() + abs(model.transitions_).sum()
+    assert model.objective_ == pytest.approx(loss + norm, rel=1e-12)
+
+
+def test_verbose_writes_lines(data, capsys):
+    X, y, lengths = data
+    ChainCRF(verbose=2).fit(X, y, lengths)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].split()[:2] == ["iteration", "objective"]
+    assert lines[-1].startswith("converged")

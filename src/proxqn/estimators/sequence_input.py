@@ -275,9 +275,9 @@ def _canonical(X: Any) -> sp.csr_array:
     A large matrix in order already is shared with the caller and never changed.
     """
     given = sp.issparse(X)
+    if X.dtype.char not in _KERNEL_DTYPES:
+        X = X.astype(np.float64)
     matrix = sp.csr_array(X)
-    if matrix.dtype.char not in _KERNEL_DTYPES:
-        matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format:
         matrix = matrix.copy() if given else matrix
         matrix.sum_duplicates()
