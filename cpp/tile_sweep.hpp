@@ -54,7 +54,8 @@ inline double column_bound(const Features& f, std::int64_t c, const double* larg
   return (a[0] + a[2]) + (a[1] + a[3]);
 }
 
-// Coordinates of one tile above the threshold; columns whose bound is at most `skip` are left out.
+// Coordinates of one tile above the threshold. Columns whose bound is at most `skip` are left out,
+// and those that can neither pass the threshold nor be the tile's largest.
 inline void sweep_tile(const Features& f, std::int64_t n_labels, std::int64_t stride,
                        const double* residuals, std::int64_t tile, double threshold, double skip,
                        TileSweep& out) {
@@ -65,7 +66,7 @@ inline void sweep_tile(const Features& f, std::int64_t n_labels, std::int64_t st
   alignas(64) double acc[kTileLabels];
   for (std::int64_t c = 0; c < f.n_columns; ++c) {
     const double bound = column_bound(f, c, largest.data()) * kBoundSlack;
-    if (bound <= skip) {
+    if (bound <= skip || (bound <= threshold && bound <= out.found.largest)) {
       out.skipped = std::max(out.skipped, bound);
       continue;
     }
@@ -117,7 +118,8 @@ inline TileSweep sweep_all_tiles(const Features& f, std::int64_t n_labels, std::
 // The same answer as features.hpp's sweep over all pairs.
 inline Sweep tile_sweep(const Features& f, std::int64_t n_labels, std::int64_t stride,
                         const double* residuals, double threshold, int n_jobs) {
-  TileSweep all = sweep_all_tiles(f, n_labels, stride, residuals, threshold, threshold, n_jobs);
+  const double skip = std::isinf(threshold) ? 0.0 : threshold;  // inf asks for the largest only
+  TileSweep all = sweep_all_tiles(f, n_labels, stride, residuals, threshold, skip, n_jobs);
   // With nothing above the threshold the largest of all may be in a column left out: look again.
   if (all.skipped > all.found.largest)
     all = sweep_all_tiles(f, n_labels, stride, residuals, threshold, all.found.largest, n_jobs);

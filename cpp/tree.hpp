@@ -97,32 +97,41 @@ inline void mark_active(const Tree& tree, const std::vector<std::int32_t>& nodes
 struct ColumnWeights {  // weights and their changes by column
   std::vector<std::int64_t> start;  // [n_columns+1]
   std::vector<std::int32_t> node;
-  const double *w, *d;
+  std::vector<double> w, d;
+};
+
+struct Cell {  // score of one node, valid for one sample
+  double score, change;
+  std::int64_t sample;
 };
 
 inline void score_chunk(const Tree& tree, const Samples& x, const ColumnWeights& c,
                         std::int64_t chunk, ChunkScores& out) {
   const std::int64_t first = chunk * kChunkSamples, last = std::min(x.n, first + kChunkSamples);
-  std::vector<double> score(tree.n_nodes, 0.0), change(tree.n_nodes, 0.0);
-  std::vector<std::int64_t> seen(tree.n_nodes, -1);
-  out = {};
-  out.start.push_back(0);
+  std::vector<Cell> cells(tree.n_nodes, Cell{0.0, 0.0, -1});
+  std::vector<std::int32_t> touched(tree.n_nodes + 1);
+  out.start.assign(1, 0);
+  out.node.clear();  // keeps its memory from the move before
+  out.score.clear();
+  out.change.clear();
   for (std::int64_t i = first; i < last; ++i) {
-    for (std::int64_t e = x.start[i]; e < x.start[i + 1]; ++e)
-      for (std::int64_t t = c.start[x.columns[e]]; t < c.start[x.columns[e] + 1]; ++t) {
-        const std::int32_t k = c.node[t];
-        if (k == 0) continue;  // the root is on every path: its score cancels
-        if (seen[k] != i) {
-          seen[k] = i;
-          out.node.push_back(k);
-          score[k] = change[k] = 0.0;
-        }
-        score[k] += c.w[t] * x.values[e];
-        change[k] += c.d[t] * x.values[e];
+    std::int64_t n = 0;
+    for (std::int64_t e = x.start[i]; e < x.start[i + 1]; ++e) {
+      const double value = x.values[e];
+      const std::int64_t stop = c.start[x.columns[e] + 1];
+      for (std::int64_t t = c.start[x.columns[e]]; t < stop; ++t) {
+        Cell& cell = cells[c.node[t]];
+        const bool known = cell.sample == i;  // as likely as not: no branch on it
+        touched[n] = c.node[t];
+        n += !known;
+        cell = {(known ? cell.score : 0.0) + c.w[t] * value,
+                (known ? cell.change : 0.0) + c.d[t] * value, i};
       }
-    for (std::size_t t = out.start.back(); t < out.node.size(); ++t) {
-      out.score.push_back(score[out.node[t]]);
-      out.change.push_back(change[out.node[t]]);
+    }
+    for (std::int64_t t = 0; t < n; ++t) {
+      out.node.push_back(touched[t]);
+      out.score.push_back(cells[touched[t]].score);
+      out.change.push_back(cells[touched[t]].change);
     }
     out.start.push_back(static_cast<std::int64_t>(out.node.size()));
   }
@@ -132,10 +141,15 @@ inline void score_chunk(const Tree& tree, const Samples& x, const ColumnWeights&
 inline void move_tree(const Tree& tree, const Samples& x, std::int64_t n_columns,
                       const std::int64_t* coordinates, const double* w, const double* d,
                       std::int64_t n, int n_jobs, NodeScores& out) {
-  ColumnWeights c{std::vector<std::int64_t>(n_columns + 1, 0), std::vector<std::int32_t>(n), w, d};
+  ColumnWeights c;
+  c.start.assign(n_columns + 1, 0);
   for (std::int64_t t = 0; t < n; ++t) {
+    const std::int64_t node = coordinates[t] % tree.n_nodes;
+    if (node == 0) continue;  // the root is on every path: its score cancels
     ++c.start[coordinates[t] / tree.n_nodes + 1];
-    c.node[t] = static_cast<std::int32_t>(coordinates[t] % tree.n_nodes);
+    c.node.push_back(static_cast<std::int32_t>(node));
+    c.w.push_back(w[t]);
+    c.d.push_back(d[t]);
   }
   for (std::int64_t j = 0; j < n_columns; ++j) c.start[j + 1] += c.start[j];
   mark_active(tree, c.node, out);
@@ -256,22 +270,25 @@ inline void forward_tree(const Tree& tree, const Samples& x, const NodeScores& s
 // --- backward: residuals weight * (P(k on the path) - 1[k on the true path]) ---------------------
 
 inline void backward_log(const Tree& tree, const ChunkScores& c, std::int64_t sample, double step,
-                         int lane, double weight, std::vector<double>& t, Block& b) {
+                         double weight, std::int64_t stride, std::vector<double>& t, double* out) {
   const double log_z = downward_log(tree, c, sample, step, t);
-  for (std::int64_t k = 0; k < tree.n_nodes; ++k) b.f[k].v[lane] = 0.0;
+  for (std::int64_t k = 0; k < tree.n_nodes; ++k) out[k * stride] = 0.0;
   for (std::int64_t y = 0; y < tree.n_leaves; ++y)
-    b.f[tree.leaf_nodes[y]].v[lane] = weight * std::exp(t[tree.leaf_nodes[y]] - log_z);
+    out[tree.leaf_nodes[y] * stride] = weight * std::exp(t[tree.leaf_nodes[y]] - log_z);
   for (std::int64_t k = tree.n_nodes - 1; k > 0; --k)
-    b.f[tree.parent[k]].v[lane] += b.f[k].v[lane];
+    if (tree.parent[k] > 0) out[tree.parent[k] * stride] += out[k * stride];
 }
 
-// f := the residuals of the safe lanes, for all nodes.
-PROXQN_INLINE void downward(const Tree& tree, double8 weight, Block& b) {
+// weight * P(k on the path) for all nodes, right for the safe lanes.
+PROXQN_INLINE void downward(const Tree& tree, double8 weight, std::int64_t stride, Block& b,
+                            double* out) {
   store8(b.f[0].v, weight / load8(b.A[0].v));
-  for (std::int64_t k = 1; k < tree.n_nodes; ++k)
-    store8(b.f[k].v, load8(b.f[tree.parent[k]].v) * load8(b.E[k].v));
-  for (std::int64_t k = 0; k < tree.n_nodes; ++k)
-    store8(b.f[k].v, load8(b.f[k].v) * load8(b.A[k].v));
+  store8(out, double8{});  // the root is on every path: residual exactly 0
+  for (std::int64_t k = 1; k < tree.n_nodes; ++k) {
+    const double8 f = load8(b.f[tree.parent[k]].v) * load8(b.E[k].v);
+    store8(b.f[k].v, f);
+    store8(out + k * stride, f * load8(b.A[k].v));
+  }
 }
 
 PROXQN_CLONES void backward_tree_chunk(const Tree& tree, const Samples& x,
@@ -290,16 +307,14 @@ PROXQN_CLONES void backward_tree_chunk(const Tree& tree, const Samples& x,
       load_sample(tree, scores, c, i - first + l, l, x.leaves[i + l], step, b);
     }
     upward(tree, scores, b);
-    downward(tree, weight, b);
+    downward(tree, weight, stride, b, residuals + i);
     for (int l = 0; l < width; ++l) {
-      if (b.unsafe[l]) backward_log(tree, c, i - first + l, step, l, weight[l], t, b);
+      double* out = residuals + i + l;
+      if (b.unsafe[l]) backward_log(tree, c, i - first + l, step, weight[l], stride, t, out);
       for (std::int32_t k = tree.leaf_nodes[x.leaves[i + l]]; k > 0; k = tree.parent[k])
-        b.f[k].v[l] -= weight[l];
+        out[k * stride] -= weight[l];
       unload_sample(c, i - first + l, l, b);
     }
-    store8(b.f[0].v, double8{});  // the root is on every path: exactly 0
-    for (std::int64_t k = 0; k < tree.n_nodes; ++k)
-      store8(residuals + k * stride + i, load8(b.f[k].v));
   }
 }
 
