@@ -7,8 +7,8 @@
 
 template <class T, int N = 1>
 using Optional = std::optional<Array<T, N>>;
-template <class T, int N>
-static T* pointer(const Optional<T, N>& a) {
+template <class A>
+static auto* pointer(const std::optional<A>& a) {
   return a ? a->data() : nullptr;
 }
 
