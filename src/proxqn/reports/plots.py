@@ -59,6 +59,7 @@ def plot_trace(trace: Trace, path: str | PathLike[str], *, title: str = "") -> P
     _draw_support(support, trace)
     _draw_phases(phases, trace)
     support.sharex(error)
+    _shade_the_start(error, trace)
     error.set_xlim(0.0, 1.09 * trace[-1].seconds)  # room for the last gap's figure
     error.tick_params(labelbottom=False)
     if title:
@@ -89,6 +90,17 @@ def _draw_error(ax: Axes, trace: Trace) -> None:
     ax.set_yscale("log")
     ax.set_ylabel("fraction of the final objective")
     _finish(ax)
+
+
+def _shade_the_start(ax: Axes, trace: Trace) -> None:
+    """Mark the time before the first row: a solver may begin on a part of the data."""
+    first, whole = trace[0].seconds, trace[-1].seconds
+    if first > 0.08 * whole:
+        ax.axvspan(0.0, first, color="#f2f2f2", lw=0)
+        ax.text(
+            first / 2, 0.5, "before the first\npass over all data",
+            transform=ax.get_xaxis_transform(), ha="center", va="center", color=_GREY, fontsize=9,
+        )  # fmt: skip
 
 
 def _name_last(ax: Axes, x: float, y: float) -> None:
