@@ -1,0 +1,33 @@
+"""Quasi-Newton models filled with random curvature pairs, and their matrix written out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proxqn import _kernels
+from proxqn.solvers.hessian import CompactBFGS, Scaling
+
+
+def random_pairs(seed: int, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and gradient changes of a convex quadratic, [m, n]: all curvatures are positive."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n, n))
+    S = rng.normal(size=(m, n))
+    return S, S @ (root @ root.T / n + 0.1 * np.eye(n))
+
+
+def filled(S, Y, *, memory=50, scaling=Scaling.PAPER, kernels=_kernels) -> CompactBFGS:
+    model = CompactBFGS(memory, 1.0, scaling, S.shape[1], kernels)
+    for s, y in zip(S, Y, strict=True):
+        assert model.append(s, y)
+    return model
+
+
+def matrix(model: CompactBFGS) -> np.ndarray:
+    """B = γI + P Pᵀ - C Cᵀ from the rows that coordinate descent reads."""
+    rows, diagonal = model.rows()
+    m = rows.shape[1] // 2
+    P, C = rows[:, :m], rows[:, m:]
+    B = model.gamma * np.eye(len(rows)) + P @ P.T - C @ C.T
+    np.testing.assert_allclose(diagonal, np.diag(B), rtol=1e-9, atol=1e-12)
+    return B
