@@ -47,7 +47,7 @@ def go_to(oracle, w):
 
 
 def brute_force(X, leaves, tree, weights, coef):
-    """Return loss, gradient (nodes x features) and leaf probabilities, a leaf and a sample a time."""
+    """Return loss, gradient (nodes x features) and leaf probabilities, one leaf at a time."""
     weights = np.ones(X.shape[0]) if weights is None else weights
     loss, gradient, dense = 0.0, np.zeros(coef.shape), X.toarray()
     probabilities = np.zeros((X.shape[0], tree.n_leaves))

@@ -50,7 +50,7 @@ class Tree:
         self.change = (self.X @ sp.csr_array((d, (column, node)), shape=shape)).toarray()
 
     def forward(self, step: float, losses: Floats, n_jobs: int) -> None:
-        """losses = log Σ_y exp(path score of y) - path score of the true leaf."""
+        """Set losses to log Σ_y exp(path score of y) - path score of the true leaf."""
         paths = (self.scores + step * self.change) @ self.member  # samples x leaves
         losses[:] = logsumexp(paths, axis=1) - paths[np.arange(len(paths)), self.leaves]
 
