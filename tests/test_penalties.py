@@ -86,3 +86,18 @@ def test_lam_must_be_a_positive_number(lam):
 def test_l2_must_not_be_negative(l2):
     with pytest.raises(ValueError, match="l2 must be a finite number, 0 or above"):
         ElasticNet(1.0, l2)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.just(0.0), NUMBERS), NUMBERS, POSITIVE, RIDGES)
+def test_change_is_the_difference_of_values(w, d, lam, l2):
+    penalty = ElasticNet(lam, l2)
+    truth = penalty.value(np.array([w + d])) - penalty.value(np.array([w]))
+    found = float(penalty.change(np.array([w]), np.array([d]))[0])
+    assert found == pytest.approx(truth, rel=1e-9, abs=1e-9)
+
+
+def test_change_is_exact_for_steps_far_below_the_weights():
+    """The difference of the values would be all rounding."""
+    w, d = np.array([1e3, -1e3]), np.array([1e-14, 1e-14])
+    np.testing.assert_array_equal(ElasticNet(3.0).change(w, d), [3e-14, -3e-14])

@@ -42,6 +42,15 @@ class ElasticNet(Penalty):
         """Return Ω(w)."""
         return float(self.lam * np.abs(w).sum() + 0.5 * self.l2 * np.square(w).sum())
 
+    def change(self, w: Floats, d: Floats) -> Floats:
+        """Return ``lam (|w_j + d_j| - |w_j|) + l2 d_j (w_j + d_j/2)``.
+
+        Where w_j keeps its sign the first bracket is ±d_j, with no cancellation.
+        """
+        kept = w * (w + d) > 0.0
+        sizes = np.where(kept, np.sign(w) * d, np.abs(w + d) - np.abs(w))
+        return self.lam * sizes + self.l2 * d * (w + 0.5 * d)
+
     def prox(self, v: Floats, curvature: float) -> Floats:
         """Return argmin_w ``curvature/2 ‖w - v‖² + Ω(w)``: soft threshold, then shrink."""
         size = np.maximum(np.abs(v) - self.lam / curvature, 0.0)

@@ -141,6 +141,10 @@ class Penalty(ABC):
         """Return Ω(w)."""
 
     @abstractmethod
+    def change(self, w: Floats, d: Floats) -> Floats:
+        """Return ``Ω(w + d) - Ω(w)`` for each coordinate, exact to rounding of d, not of w."""
+
+    @abstractmethod
     def prox(self, v: Floats, curvature: float) -> Floats:
         """Return argmin_w ``curvature/2 ‖w - v‖² + Ω(w)``."""
 

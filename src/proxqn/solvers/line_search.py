@@ -3,6 +3,7 @@
 ``f(w + αd) ≤ f(w) + ασΔ`` with ``Δ = gᵀd + Ω(w + d) - Ω(w)``, which is negative for any direction
 that lowers the model. Near the optimum Δ falls below the rounding error of f, and the comparison
 means nothing any more: there a step is taken as long as f does not rise by more than that error.
+Where Δ was larger, a step so short that f cannot tell it from none is not taken.
 """
 
 from __future__ import annotations
@@ -58,8 +59,11 @@ def search(
         Δ.
     """
     rounding = _ROUNDING * abs(objective)
+    blind = -rule.sigma * slope <= rounding
     alpha = 1.0
     for trial in range(1, rule.max_trials + 1):
+        if -alpha * slope <= rounding and not blind:
+            break  # too short to tell, and all longer steps went wrong: d does not descend
         loss = oracle.value_at(alpha)
         value = loss + penalty.value(w + alpha * d)
         needed = -alpha * rule.sigma * slope

@@ -306,7 +306,8 @@ class _Run:
 
     def _search(self, d: Floats) -> line_search.Step | None:
         at, penalty = self.point.at, self.penalty
-        slope = float((at.g * d).sum()) + penalty.value(at.w + d) - penalty.value(at.w)
+        # Summed by coordinate: near the optimum Δ is far below the rounding error of Ω(w).
+        slope = float((at.g * d + penalty.change(at.w, d)).sum())
         if not slope < 0.0:
             return None
         self.oracle.move(SparseVector(at.coordinates, d).nonzero())
