@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.capabilities import BlockOracle, BlockSteps, SampleOracle, SampleSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
@@ -30,7 +31,7 @@ class Pairs(Enum):
 
 
 @final
-class ChainOracle(Oracle):
+class ChainOracle(Oracle, SampleOracle, BlockOracle):
     """Minus the log-likelihood of a linear-chain CRF.
 
     Parameters
@@ -210,6 +211,18 @@ class ChainOracle(Oracle):
         part._pairs, part._admitted = self._pairs, self._admitted
         return part
 
+    def samples(self) -> SampleSteps:
+        """Return a stepper over single sequences, for stochastic gradient descent."""
+        from proxqn.oracles.chain_samples import ChainSamples
+
+        return ChainSamples(self.layout, self.data, self._labels, **self._model())
+
+    def blocks(self) -> BlockSteps:
+        """Return a stepper over features, for blockwise coordinate descent."""
+        from proxqn.oracles.chain_blocks import ChainBlocks
+
+        return ChainBlocks(self.layout, self.data, self._labels, **self._model())
+
     def pack(self, coef: sp.csr_array, transitions: Floats) -> SparseVector:
         """Turn coefficients (labels x features) and transitions into a weight vector.
 
@@ -270,6 +283,14 @@ class ChainOracle(Oracle):
             kernels, layout, self._scores, labels=slot_labels, weights=sample_weight
         )
         self.reset()
+
+    def _model(self) -> dict[str, Any]:
+        return {
+            "n_labels": self.n_labels,
+            "pairs": self._pairs,
+            "admitted": self._admitted,
+            "sample_weight": self._weights,
+        }
 
     @property
     def _n_unigrams(self) -> int:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.capabilities import BlockOracle, BlockSteps, SampleOracle, SampleSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.hierarchy import Hierarchy
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
@@ -25,7 +26,7 @@ _LANES = 8  # samples side by side in the kernels
 
 
 @final
-class TreeOracle(Oracle):
+class TreeOracle(Oracle, SampleOracle, BlockOracle):
     """Minus the log-likelihood of the tree model.
 
     Memory: the data twice (by row and by feature), the nonzero node scores, and one array of
@@ -71,6 +72,7 @@ class TreeOracle(Oracle):
         self.hierarchy = hierarchy
         self.n_jobs = n_jobs
         self.data = FeatureIndexed.from_csr(X, np.arange(n_samples, dtype=np.int32))
+        self._leaves = np.asarray(leaves, dtype=np.int32)
         self._weights = sample_weight
         self._features = kernels.Features(
             self.data.start, self.data.slots, self.data.value_start, self.data.values
@@ -84,7 +86,7 @@ class TreeOracle(Oracle):
             np.asarray(X.indptr, dtype=np.int64),
             np.searchsorted(self.data.columns, X.indices).astype(np.int32),
             np.asarray(X.data, dtype=np.float64),
-            np.asarray(leaves, dtype=np.int32),
+            self._leaves,
             sample_weight,
             self.data.n_columns,
         )
@@ -151,6 +153,18 @@ class TreeOracle(Oracle):
     def sample_losses(self) -> tuple[Floats, Floats | None]:
         """Return -log P(y_i|x_i) of the last forward pass."""
         return self._losses, self._weights
+
+    def samples(self) -> SampleSteps:
+        """Return a stepper over single samples, for stochastic gradient descent."""
+        from proxqn.oracles.tree_samples import TreeSamples
+
+        return TreeSamples(self.data, self._leaves, self.hierarchy, sample_weight=self._weights)
+
+    def blocks(self) -> BlockSteps:
+        """Return a stepper over features, for blockwise coordinate descent."""
+        from proxqn.oracles.tree_blocks import TreeBlocks
+
+        return TreeBlocks(self.data, self._leaves, self.hierarchy, sample_weight=self._weights)
 
     def pack(self, coef: sp.csr_array) -> SparseVector:
         """Turn coefficients (nodes x features) into a weight vector; unknown features go."""

@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, Ints, MeteredOracle, Penalty, SparseVector, Sweep
+from proxqn.problem import Floats, Ints, MeteredOracle, Oracle, Penalty, SparseVector, Sweep
 from proxqn.solvers import stopping
 from proxqn.solvers.prox_qn import Callback, Solution
 from proxqn.solvers.stopping import Certificate, Status
@@ -122,9 +122,46 @@ class Recorder:
         self, level: float, weights: SparseVector, loss: float
     ) -> tuple[WorkingSet, Status | None]:
         """Sweep over all variables at the oracle's point, and certify with what was found."""
-        sweep = self.oracle.sweep(level)
-        at = gather(self.oracle, weights, sweep)
+        return self.look_through(self.oracle, level, weights, loss)
+
+    def look_through(
+        self, oracle: Oracle, level: float, weights: SparseVector, loss: float
+    ) -> tuple[WorkingSet, Status | None]:
+        """As :meth:`look`, through an oracle whose calls are not counted, say."""
+        sweep = oracle.sweep(level)
+        at = gather(oracle, weights, sweep)
         return at, self.certify(at, sweep, loss)
+
+    def measure(
+        self,
+        weights: SparseVector,
+        *,
+        step: float = math.nan,
+        inner_passes: float = 0.0,
+        event: str = "",
+    ) -> Status | None:
+        """Record and certify an iterate found without the oracle; neither timed nor counted.
+
+        Raises
+        ------
+        FloatingPointError
+            If the objective is not finite there.
+        """
+        oracle = self.oracle.oracle
+        with self.evaluation():
+            oracle.reset()
+            oracle.move(weights)
+            loss = oracle.value_at(1.0)
+            objective = loss + self.penalty.value(weights.values)
+            if not math.isfinite(objective):
+                raise FloatingPointError(f"the objective is {objective} after a step of {step:g}.")
+            oracle.accept(1.0)
+            sweep = oracle.sweep(self.penalty.lam)
+            at = gather(oracle, weights, sweep)
+        self.advance(
+            Point(weights, loss, objective), step=step, inner_passes=inner_passes, event=event
+        )
+        return self.certify(at, sweep, loss)
 
     def consult(self) -> Status | None:
         """Ask the callback, and count the iterations."""
