@@ -1,0 +1,96 @@
+"""Armijo backtracking on functions whose answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from proxqn.oracles.function import FunctionOracle
+from proxqn.penalties import ElasticNet
+from proxqn.problem import SparseVector
+from proxqn.solvers.line_search import Armijo, search
+
+PENALTY = ElasticNet(0.5)
+
+
+def run(fun, w, d, rule=None, slope=None):
+    """Search from w along d; fun gives value and gradient of the smooth part."""
+    oracle = FunctionOracle(fun, len(w))
+    everything = np.arange(len(w))
+    oracle.move(SparseVector(everything, w))
+    loss = oracle.value_at(1.0)
+    oracle.accept(1.0)
+    if slope is None:
+        slope = oracle.gradient(everything) @ d + PENALTY.value(w + d) - PENALTY.value(w)
+    oracle.move(SparseVector(everything, d))
+    objective = loss + PENALTY.value(w)
+    step = search(oracle, PENALTY, w, d, objective, slope, rule or Armijo())
+    return step, objective, slope
+
+
+def quadratic(curvature):
+    return lambda w: (curvature * w @ w / 2, curvature * w)
+
+
+def test_a_good_direction_takes_the_unit_step():
+    step, objective, _ = run(quadratic(2.0), np.array([3.0, -1.0]), np.array([-2.0, 0.5]))
+    assert (step.alpha, step.trials) == (1.0, 1)
+    assert step.objective < objective
+    assert step.objective == pytest.approx(step.loss + PENALTY.value(np.array([1.0, -0.5])))
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.1])
+def test_the_first_power_of_beta_that_satisfies_armijo_is_taken(beta):
+    rule = Armijo(beta=beta, sigma=0.3)
+    w, d = np.array([1.0]), np.array([-30.0])
+    fun = quadratic(4.0)
+    step, objective, slope = run(fun, w, d, rule)
+
+    def satisfied(alpha):
+        value = fun(w + alpha * d)[0] + PENALTY.value(w + alpha * d)
+        return value <= objective + alpha * rule.sigma * slope
+
+    powers = beta ** np.arange(30)
+    assert step.alpha == pytest.approx(next(a for a in powers if satisfied(a)), rel=1e-12)
+    assert step.trials == round(math.log(step.alpha, beta)) + 1
+    assert step.trials > 1
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
+def test_trials_that_are_not_finite_are_passed_by(bad):
+    def fun(w):
+        return (bad if abs(w[0]) > 2 else w[0] ** 2, 2 * w)
+
+    step, _, _ = run(fun, np.array([1.0]), np.array([-8.0]))
+    assert 0 < step.alpha < 1
+    assert math.isfinite(step.objective)
+
+
+def test_an_ascent_direction_ends_without_a_step_after_max_trials():
+    calls = []
+
+    def fun(w):
+        calls.append(w)
+        return 1.0 + w @ w, 2 * w
+
+    step, _, _ = run(fun, np.array([1.0]), np.array([5.0]), Armijo(max_trials=7), slope=-10.0)
+    assert step is None
+    assert len(calls) == 1 + 7
+
+
+def test_a_tiny_uphill_step_is_not_progress():
+    """Far from the optimum a shrinking step soon changes f by less than rounding; that proves
+    nothing, and taking it would keep a solver with a wrong gradient busy for ever."""
+    step, _, _ = run(lambda w: (1e6 + w @ w, 2 * w), np.array([1.0]), np.array([1.0]), slope=-1e-2)
+    assert step is None
+
+
+def test_near_the_optimum_rounding_does_not_stop_the_search():
+    """Δ is far below the rounding error of f: the unit step is as good as any."""
+    step, _, _ = run(
+        lambda w: (1e8 + 1e-3 * w @ w, 2e-3 * w), np.array([0.0]), np.array([1e-8]), slope=-1e-12
+    )
+    assert step is not None
+    assert step.alpha == 1.0
