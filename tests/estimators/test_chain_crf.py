@@ -308,3 +308,30 @@ def test_verbose_writes_lines(data, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].split()[:2] == ["iteration", "objective"]
     assert lines[-1].startswith("converged")
+
+
+def test_end_weights(data):
+    X, _, lengths = data
+    ends = np.cumsum(lengths)
+    y = np.full(len(X), "middle")
+    y[ends - 1] = "end"
+    y[ends - lengths] = "start"
+    plain = ChainCRF(lam=0.1).fit(X, y, lengths)
+    assert not plain.start_weights_.any()
+    model = ChainCRF(lam=0.1, end_weights=True, tol=1e-6).fit(X, y, lengths)
+    assert model.coef_.shape == (3, 12)
+    assert model.n_parameters_ == 3 * 14 + 9
+    assert model.classes_[model.start_weights_.argmax()] == "start"
+    assert model.classes_[model.end_weights_.argmax()] == "end"
+    assert model.score(X, y, lengths) == 1.0
+    assert model.objective_ < plain.objective_
+    # By hand: two more features, at the first and at the last token.
+    marks = np.zeros((len(X), 2))
+    marks[ends - lengths, 0] = marks[ends - 1, 1] = 1.0
+    by_hand = ChainCRF(lam=0.1, tol=1e-6).fit(np.hstack([X, marks]), y, lengths)
+    assert model.objective_ == by_hand.objective_
+    assert model.log_probability(X, y, lengths) == pytest.approx(
+        by_hand.log_probability(np.hstack([X, marks]), y, lengths)
+    )
+    again = model.set_params(warm_start=True).fit(X, y, lengths)
+    assert again.n_iter_ <= 1

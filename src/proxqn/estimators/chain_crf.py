@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, Self, final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from proxqn.estimators import _fitting, sequence_input
 from proxqn.estimators.chain_inference import ChainInference
+from proxqn.estimators.chain_weights import ChainWeights, mark_ends
+from proxqn.estimators.constraints import Constraints, read_forced
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.problem import Floats, SparseVector
@@ -38,6 +38,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     pairs : {"all", "observed"}, default="all"
         Give a weight to every (label, feature) and (label, label) pair, or only to those that
         occur in the training data: faster and smaller for text, where most never do.
+    end_weights : bool, default=False
+        Give each label a weight for beginning and one for ending a sequence.
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4
@@ -60,6 +62,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Weights of labels and features; sparse.
     transitions_ : array of shape (n_classes, n_classes)
         Weight of a label (row) followed by another (column).
+    start_weights_, end_weights_ : array of shape (n_classes,)
+        Weight of a label at the first and at the last token; zero without ``end_weights``.
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     objective_ : float
@@ -102,6 +106,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         l2: float = 0.0,
         pairs: Literal["all", "observed"] = "all",
+        end_weights: bool = False,
         solver: str | ProxQN = "prox-qn",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -113,6 +118,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.lam = lam
         self.l2 = l2
         self.pairs = pairs
+        self.end_weights = end_weights
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -134,7 +140,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lengths : array of int of shape (n_sequences,), optional
             Tokens of each sequence. Without it every row of a matrix is a sequence of its own.
         sample_weight : array of shape (n_sequences,), optional
-            Factors of the sequences' losses: 2 counts a sequence twice, 0 leaves it out.
+            Factors of the sequences' losses: 2 counts a sequence twice, 0 leaves it out. Weights
+            for rare labels: :func:`proxqn.estimators.class_weight.sequence_weights`.
 
         Returns
         -------
@@ -143,10 +150,10 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         _fitting.check_settings(self)
         pairs = _as_pairs(self.pairs)
-        previous = self._previous_weights()
-        tokens = sequence_input.read_tokens(self, X, lengths, reset=previous is None)
+        known = self.classes_ if self.warm_start and hasattr(self, "coef_") else None
+        tokens = sequence_input.read_tokens(self, X, lengths, reset=known is None)
         named_labels = sequence_input.read_labels(y, tokens)
-        classes = _classes(named_labels, previous)
+        classes = _all_classes(named_labels, known)
         labels = sequence_input.known_labels(named_labels, classes)
         weights = sequence_input.read_sample_weight(sample_weight, tokens)
         if weights is not None and not weights.all():
@@ -155,7 +162,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             tokens, weights = tokens.take(keep), weights[keep]
         sequence_input.check_several_classes(labels, classes)
         oracle = ChainOracle(
-            tokens.X,
+            mark_ends(tokens).X if self.end_weights else tokens.X,
             labels,
             tokens.lengths,
             n_labels=len(classes),
@@ -163,17 +170,31 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight=weights,
             n_jobs=_fitting.resolve_n_jobs(self.n_jobs),
         )
-        start = SparseVector.empty() if previous is None else previous.onto(oracle, classes)
+        start = SparseVector.empty()
+        if known is not None:
+            start = self._weights().onto(oracle, known, classes)
         self._keep(_fitting.solve(self, oracle, start), oracle, classes)
         return self
 
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
+    def predict(
+        self,
+        X: Any,
+        lengths: Any = None,
+        *,
+        constraints: Constraints | None = None,
+        forced: Any = None,
+    ) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the most probable labelling of every sequence (Viterbi).
 
         Parameters
         ----------
         X, lengths
             As in :meth:`fit`.
+        constraints : Constraints, optional
+            Rules the labelling must keep, such as
+            ``Constraints.from_scheme(crf.classes_, "BIO")``.
+        forced : array of shape (n_tokens,), or list of lists, optional
+            Labels known beforehand, in the form of X; None for the tokens that are free.
 
         Returns
         -------
@@ -181,7 +202,34 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels in the form of X: flat for a matrix, one array a sequence for a list.
         """
         tokens, inference = self._prepare(X, lengths)
-        return tokens.in_form_of_input(self.classes_[inference.best_labels(tokens)])
+        known = None if forced is None else read_forced(forced, tokens, self.classes_)
+        labels = inference.best_labels(tokens, constraints, known)
+        return tokens.in_form_of_input(self.classes_[labels])
+
+    def predict_n_best(
+        self, X: Any, lengths: Any = None, *, n: int = 5
+    ) -> list[list[tuple[NDArray[Any], float]]]:
+        """Return the n most probable labellings of every sequence, with their probabilities.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+        n : int
+            How many; fewer where a sequence has fewer labellings.
+
+        Returns
+        -------
+        list of lists of (labels, probability)
+            One list a sequence, the most probable first.
+        """
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(f"n must be an integer, 1 or above, got {n!r}.")
+        tokens, inference = self._prepare(X, lengths)
+        return [
+            [(self.classes_[path], float(p)) for path, p in zip(paths, np.exp(log_p), strict=True)]
+            for paths, log_p in inference.n_best(tokens, int(n))
+        ]
 
     def predict_marginals(self, X: Any, lengths: Any = None) -> Floats | list[Floats]:
         """Return ``P(y_t = y | x)`` for every token t and label y.
@@ -243,18 +291,17 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _prepare(self, X: Any, lengths: Any) -> tuple[Tokens, ChainInference]:
         check_is_fitted(self)
         tokens = sequence_input.read_tokens(self, X, lengths, reset=False)
-        n_jobs = _fitting.resolve_n_jobs(self.n_jobs)
-        return tokens, ChainInference.from_coefficients(self.coef_, self.transitions_, n_jobs)
+        return tokens, ChainInference(self._weights(), _fitting.resolve_n_jobs(self.n_jobs))
 
-    def _previous_weights(self) -> _Weights | None:
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        return _Weights(self.coef_, self.transitions_, self.classes_)
+    def _weights(self) -> ChainWeights:
+        return ChainWeights(self.coef_, self.transitions_, self.start_weights_, self.end_weights_)
 
     def _keep(self, result: Any, oracle: ChainOracle, classes: NDArray[Any]) -> None:
         """Set the fitted attributes."""
         weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
-        self.coef_, self.transitions_ = oracle.unpack(weights)
+        found = ChainWeights.from_oracle(oracle, weights, self.n_features_in_)
+        self.coef_, self.transitions_ = found.coef, found.transitions
+        self.start_weights_, self.end_weights_ = found.start, found.end
         self.classes_ = classes
         self.objective_: float = result.fun
         self.gap_: float = result.gap
@@ -265,26 +312,6 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.result_ = result
 
 
-@final
-@dataclass(frozen=True)
-class _Weights:
-    """A fitted model, as the start of another fit."""
-
-    coef: sp.csr_array  # [L, n_features]
-    transitions: Floats  # [L, L]
-    classes: NDArray[Any]  # [L]
-
-    def onto(self, oracle: ChainOracle, classes: NDArray[Any]) -> SparseVector:
-        """Return the weights in the oracle's numbering, for the union of old and new classes."""
-        place = np.searchsorted(classes, self.classes)
-        old = sp.coo_array(self.coef)
-        shape = (len(classes), self.coef.shape[1])
-        coef = sp.csr_array((old.data, (place[old.row], old.col)), shape=shape)
-        transitions = np.zeros((len(classes), len(classes)))
-        transitions[np.ix_(place, place)] = self.transitions
-        return oracle.pack(coef, transitions)
-
-
 def _as_pairs(pairs: str) -> Pairs:
     try:
         return Pairs(pairs)
@@ -292,8 +319,6 @@ def _as_pairs(pairs: str) -> Pairs:
         raise ValueError(f"pairs must be 'all' or 'observed', got {pairs!r}.") from None
 
 
-def _classes(labels: NDArray[Any], previous: _Weights | None) -> NDArray[Any]:
+def _all_classes(labels: NDArray[Any], known: NDArray[Any] | None) -> NDArray[Any]:
     """Return the sorted distinct labels, with those of a previous fit that goes on."""
-    if previous is None:
-        return np.unique(labels)
-    return np.union1d(labels, previous.classes)
+    return np.unique(labels) if known is None else np.union1d(labels, known)

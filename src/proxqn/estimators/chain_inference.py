@@ -7,6 +7,7 @@ kernels release the GIL.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,73 +17,149 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.data.sequences import SequenceLayout
+from proxqn.estimators.chain_weights import ChainWeights
+from proxqn.estimators.constraints import Constraints
+from proxqn.estimators.n_best import best_paths
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.oracles.chain import aligned_zeros, chain_kernel
-from proxqn.problem import Floats
+from proxqn.problem import Floats, Ints
 
 _BLOCK_TOKENS = 1 << 14
 
 
 @final
-@dataclass(frozen=True)
 class ChainInference:
     """A chain's weights, ready to be applied."""
 
-    weights: sp.csr_array  # [n_features, L]: the transposed coefficients
-    transitions: Floats  # [L, L]
-    n_jobs: int
+    def __init__(self, weights: ChainWeights, n_jobs: int) -> None:
+        self._by_feature = sp.csr_array(weights.coef.T)  # [n_features, L]
+        self._transitions = np.ascontiguousarray(weights.transitions)  # [L, L]
+        self._start, self._end = weights.start, weights.end  # [L]
+        self._n_jobs = n_jobs
 
-    @classmethod
-    def from_coefficients(
-        cls, coef: sp.csr_array, transitions: Floats, n_jobs: int
-    ) -> ChainInference:
-        """Prepare ``coef`` (labels x features) for products with rows of features."""
-        return cls(sp.csr_array(coef.T), np.ascontiguousarray(transitions), n_jobs)
+    def best_labels(
+        self,
+        tokens: Tokens,
+        constraints: Constraints | None = None,
+        forced: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
+        """Return the labels of each sequence's most probable labelling (Viterbi), one a token.
 
-    def best_labels(self, tokens: Tokens) -> NDArray[np.int32]:
-        """Return the labels of each sequence's most probable labelling (Viterbi), one a token."""
+        Of the labellings that keep to the constraints and have the forced labels (-1: free).
+        """
         labels = np.empty(tokens.X.shape[0], dtype=np.int32)
-        for rows, block in tokens.blocks(_BLOCK_TOKENS):
-            layout, scores = self._scores(block)
-            kernel = chain_kernel(_kernels, layout, scores, labels=None, weights=None)
-            path = np.zeros(layout.stride, dtype=np.int32)
-            kernel.viterbi(self.transitions, path, self.n_jobs)
-            labels[rows] = path[layout.token_slot]
+        transitions = self._transitions
+        if constraints is not None:
+            barred, first, last = constraints.penalties(len(transitions))
+            transitions = transitions + barred
+        for block in self._blocks(tokens):
+            if constraints is not None:
+                block.scores[:, block.first_slots] += first[:, None]
+                block.scores[:, block.last_slots] += last[:, None]
+            if forced is not None:
+                _force(block.scores, block.layout.token_slot, forced[block.rows])
+            kernel = chain_kernel(_kernels, block.layout, block.scores, labels=None, weights=None)
+            path = np.zeros(block.layout.stride, dtype=np.int32)
+            kernel.viterbi(transitions, path, self._n_jobs)
+            found = path[block.layout.token_slot]
+            if constraints is not None or forced is not None:
+                _check_possible(found, block, transitions)
+            labels[block.rows] = found
         return labels
 
     def marginals(self, tokens: Tokens) -> Floats:
         """Return ``P(y_t = y | x)``, shape (n_tokens, L)."""
-        marginals = np.empty((tokens.X.shape[0], len(self.transitions)))
-        for rows, block in tokens.blocks(_BLOCK_TOKENS):
-            layout, scores = self._scores(block)
-            kernel, alpha = self._forward(layout, scores, None)[:2]
-            pairs = np.zeros_like(self.transitions)
-            kernel.backward(alpha, None, 0.0, self.transitions, pairs, self.n_jobs)
-            marginals[rows] = alpha[:, layout.token_slot].T
+        marginals = np.empty((tokens.X.shape[0], len(self._transitions)))
+        for block in self._blocks(tokens):
+            kernel, alpha, _ = self._forward(block, None)
+            pairs = np.zeros_like(self._transitions)
+            kernel.backward(alpha, None, 0.0, self._transitions, pairs, self._n_jobs)
+            marginals[block.rows] = alpha[:, block.layout.token_slot].T
         return marginals
 
     def log_probabilities(self, tokens: Tokens, labels: NDArray[np.int32]) -> Floats:
         """Return ``log P(y_i | x_i)`` of each sequence with the given labels."""
         found = []
-        for rows, block in tokens.blocks(_BLOCK_TOKENS):
-            layout, scores = self._scores(block)
-            slot_labels = np.zeros(layout.stride, dtype=np.int32)
-            slot_labels[layout.token_slot] = labels[rows]
-            found.append(-self._forward(layout, scores, slot_labels)[2])
+        for block in self._blocks(tokens):
+            slot_labels = np.zeros(block.layout.stride, dtype=np.int32)
+            slot_labels[block.layout.token_slot] = labels[block.rows]
+            found.append(-self._forward(block, slot_labels)[2])
         return np.concatenate(found)
 
+    def n_best(self, tokens: Tokens, n: int) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+        """Yield each sequence's n best labellings [n, T] and their log-probabilities [n]."""
+        for block in self._blocks(tokens):
+            log_z = self._forward(block, None)[2]
+            scores = block.scores[:, block.layout.token_slot].T  # [n_tokens, L]
+            ends = np.cumsum(block.layout.lengths)
+            for i, length in enumerate(block.layout.lengths):
+                sequence = scores[ends[i] - length : ends[i]]
+                labels, path_scores = best_paths(sequence, self._transitions, n)
+                yield labels, path_scores - log_z[i]
+
     def _forward(
-        self, layout: SequenceLayout, scores: Floats, labels: NDArray[np.int32] | None
+        self, block: _Block, labels: NDArray[np.int32] | None
     ) -> tuple[Any, Floats, Floats]:
         """Run the forward pass; return the kernel, its α, and log Z minus the labels' scores."""
-        kernel = chain_kernel(_kernels, layout, scores, labels=labels, weights=None)
-        alpha, losses = aligned_zeros(scores.shape), np.zeros(layout.n_sequences)
-        kernel.forward(alpha, None, 0.0, self.transitions, losses, self.n_jobs)
+        kernel = chain_kernel(_kernels, block.layout, block.scores, labels=labels, weights=None)
+        alpha, losses = aligned_zeros(block.scores.shape), np.zeros(block.layout.n_sequences)
+        kernel.forward(alpha, None, 0.0, self._transitions, losses, self._n_jobs)
         return kernel, alpha, losses
 
-    def _scores(self, tokens: Tokens) -> tuple[SequenceLayout, Floats]:
-        """Return Θ·x of every token and label in the kernels' layout."""
-        layout = SequenceLayout.from_lengths(tokens.lengths)
-        scores = aligned_zeros((len(self.transitions), layout.stride))
-        scores[:, layout.token_slot] = (tokens.X @ self.weights).toarray().T
-        return layout, scores
+    def _blocks(self, tokens: Tokens) -> Iterator[_Block]:
+        """Compute Θ·x of every token and label, block by block, in the kernels' layout."""
+        for rows, part in tokens.blocks(_BLOCK_TOKENS):
+            layout = SequenceLayout.from_lengths(part.lengths)
+            scores = aligned_zeros((len(self._transitions), layout.stride))
+            scores[:, layout.token_slot] = (part.X @ self._by_feature).toarray().T
+            block = _Block(rows, layout, scores)
+            scores[:, block.first_slots] += self._start[:, None]
+            scores[:, block.last_slots] += self._end[:, None]
+            yield block
+
+
+@final
+@dataclass(frozen=True)
+class _Block:
+    """Some whole sequences and their scores."""
+
+    rows: slice  # of all tokens
+    layout: SequenceLayout
+    scores: Floats  # [L, stride]
+
+    @property
+    def first_slots(self) -> NDArray[np.int32]:
+        """Slots of the sequences' first tokens."""
+        tokens: Ints = np.cumsum(self.layout.lengths) - self.layout.lengths
+        return self.layout.token_slot[tokens]
+
+    @property
+    def last_slots(self) -> NDArray[np.int32]:
+        """Slots of the sequences' last tokens."""
+        tokens: Ints = np.cumsum(self.layout.lengths) - 1
+        return self.layout.token_slot[tokens]
+
+
+def _force(scores: Floats, slots: NDArray[np.int32], forced: NDArray[np.int32]) -> None:
+    """Leave only the forced label of a token possible."""
+    fixed = forced >= 0
+    kept = scores[forced[fixed], slots[fixed]]
+    scores[:, slots[fixed]] = -np.inf
+    scores[forced[fixed], slots[fixed]] = kept
+
+
+def _check_possible(labels: NDArray[np.int32], block: _Block, transitions: Floats) -> None:
+    """Refuse sequences for which no labelling was allowed."""
+    layout = block.layout
+    allowed = np.isfinite(block.scores[labels, layout.token_slot])
+    first_tokens: Ints = np.cumsum(layout.lengths) - layout.lengths
+    inside = np.ones(len(labels), dtype=bool)
+    inside[first_tokens] = False
+    later = np.flatnonzero(inside)
+    allowed[later] &= np.isfinite(transitions[labels[later - 1], labels[later]])
+    if not allowed.all():
+        token = int(np.argmin(allowed))
+        raise ValueError(
+            f"no labelling of the sequence with token {block.rows.start + token} satisfies the "
+            "constraints and the forced labels. Allow more, or force less."
+        )

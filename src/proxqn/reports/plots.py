@@ -98,8 +98,8 @@ def _shade_the_start(ax: Axes, trace: Trace) -> None:
     if first > 0.08 * whole:
         ax.axvspan(0.0, first, color="#f2f2f2", lw=0)
         ax.text(
-            first / 2, 0.5, "before the first\npass over all data",
-            transform=ax.get_xaxis_transform(), ha="center", va="center", color=_GREY, fontsize=9,
+            first / 2, 0.5, "before the first pass over all data", rotation=90, color=_GREY,
+            transform=ax.get_xaxis_transform(), ha="center", va="center", fontsize=9,
         )  # fmt: skip
 
 

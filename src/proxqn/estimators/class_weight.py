@@ -1,0 +1,50 @@
+"""Weights of labels, turned into weights of sequences."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import compute_sample_weight
+
+from proxqn.problem import Floats
+
+
+def sequence_weights(
+    class_weight: dict[Any, float] | Literal["balanced"], y: Any, lengths: ArrayLike | None = None
+) -> Floats:
+    """Return a ``sample_weight`` for sequences that lets some labels count for more.
+
+    The loss of a chain has one term a sequence, so a label's weight can only act on the sequences
+    it occurs in: each gets the mean weight of its tokens. Without ``lengths``, and for sequences of
+    length one, this is :func:`sklearn.utils.class_weight.compute_sample_weight`.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+        The weight of each label (1 for labels left out), or weights in inverse proportion to the
+        labels' frequencies.
+    y : array of shape (n_tokens,), or list of lists
+        Labels, as in ``ChainCRF.fit``.
+    lengths : array of int of shape (n_sequences,), optional
+        Tokens of each sequence, where y is flat.
+
+    Examples
+    --------
+    >>> sequence_weights({"rare": 5.0}, [["rare", "common"], ["common"]])
+    array([3., 1.])
+    """
+    if lengths is None and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        lengths, y = [len(labels) for labels in y], np.concatenate(y)
+    of_token: Floats = compute_sample_weight(class_weight, y)
+    if lengths is None:
+        return of_token
+    sizes = np.asarray(lengths)
+    if sizes.min(initial=1) < 1 or int(sizes.sum()) != len(of_token):
+        raise ValueError(
+            f"lengths must be at least 1 each and sum to the {len(of_token)} labels of y; they "
+            f"sum to {int(sizes.sum())}."
+        )
+    means: Floats = np.add.reduceat(of_token, np.cumsum(sizes) - sizes) / sizes
+    return means
