@@ -52,40 +52,86 @@ PROXQN_INLINE void add_scaled(const double* from, double factor, std::int64_t n,
   for (std::int64_t y = 0; y < n; y += 8) store8(to + y, load8(to + y) + factor * load8(from + y));
 }
 
-// x[t] = sum_c value * w[c]; with `use`, each column is brought up to date on its first use.
+constexpr std::int64_t kAhead = 6;  // entries: rows of w and q come from the second-level cache
+
+PROXQN_INLINE void prefetch_row(const double* row, std::int64_t n) {
+  for (std::int64_t y = 0; y < n && y < 64; y += 8) __builtin_prefetch(row + y);
+}
+
+// x = sum_c value * w[c] for row r; with Use, each column is brought up to date on its first use. A
+// row of at most 8 Blocks registers is summed in registers (Blocks = 0: in memory).
+template <bool Use, int Blocks>
+PROXQN_INLINE void score_row(const SampleRows& d, LazyWeights& lazy, std::int64_t r, double u,
+                             std::int32_t stamp, double* x) {
+  const std::int64_t n = Blocks ? 8 * Blocks : lazy.width;
+  double8 acc[Blocks ? Blocks : 1] = {};
+  if (!Blocks) std::fill(x, x + n, 0.0);
+  for (std::int64_t e = d.row_start[r], last = d.row_start[r + 1]; e < last; ++e) {
+    if (e + kAhead < last) {
+      prefetch_row(lazy.w + d.columns[e + kAhead] * n, n);
+      if (Use) prefetch_row(lazy.q + d.columns[e + kAhead] * n, n);
+    }
+    const std::int64_t c = d.columns[e];
+    double* w = lazy.w + c * n;
+    if (Use && lazy.last[c] != stamp) {
+      penalise(w, lazy.q + c * n, n, u);
+      lazy.last[c] = stamp;
+    }
+    const double v = d.values ? d.values[e] : 1.0;
+    if constexpr (Blocks > 0)
+      for (int k = 0; k < Blocks; ++k) acc[k] += v * load8(w + 8 * k);
+    else
+      add_scaled(w, v, n, x);
+  }
+  if constexpr (Blocks > 0)
+    for (int k = 0; k < Blocks; ++k) store8(x + 8 * k, acc[k]);
+}
+
 template <bool Use>
 PROXQN_INLINE void score_rows(const SampleRows& d, LazyWeights& lazy, std::int64_t i, double u,
                               std::int32_t stamp, double* x) {
   const std::int64_t n = lazy.width;
   for (std::int64_t r = d.sample_start[i]; r < d.sample_start[i + 1]; ++r, x += n) {
-    std::fill(x, x + n, 0.0);
-    for (std::int64_t e = d.row_start[r]; e < d.row_start[r + 1]; ++e) {
-      const std::int64_t c = d.columns[e];
-      double* w = lazy.w + c * n;
-      if (Use && lazy.last[c] != stamp) {
-        penalise(w, lazy.q + c * n, n, u);
-        lazy.last[c] = stamp;
-      }
-      add_scaled(w, d.values ? d.values[e] : 1.0, n, x);
+    if (n == 8) score_row<Use, 1>(d, lazy, r, u, stamp, x);
+    else if (n == 16) score_row<Use, 2>(d, lazy, r, u, stamp, x);
+    else if (n == 24) score_row<Use, 3>(d, lazy, r, u, stamp, x);
+    else if (n == 32) score_row<Use, 4>(d, lazy, r, u, stamp, x);
+    else score_row<Use, 0>(d, lazy, r, u, stamp, x);
+  }
+}
+
+template <int Blocks>
+PROXQN_INLINE void descend_row(const SampleRows& d, LazyWeights& lazy, std::int64_t r, double eta,
+                               const double* residual) {
+  const std::int64_t n = Blocks ? 8 * Blocks : lazy.width;
+  double8 step[Blocks ? Blocks : 1];
+  for (int k = 0; k < Blocks; ++k) step[k] = -eta * load8(residual + 8 * k);
+  for (std::int64_t e = d.row_start[r], last = d.row_start[r + 1]; e < last; ++e) {
+    if (e + kAhead < last) prefetch_row(lazy.w + d.columns[e + kAhead] * n, n);
+    const std::int64_t c = d.columns[e];
+    const double v = d.values ? d.values[e] : 1.0;
+    double* w = lazy.w + c * n;
+    if (const double* mask = lazy.admitted) {
+      for (std::int64_t y = 0; y < n; y += 8)
+        store8(w + y, load8(w + y) - (eta * v) * load8(residual + y) * load8(mask + c * n + y));
+    } else if constexpr (Blocks > 0) {
+      for (int k = 0; k < Blocks; ++k) store8(w + 8 * k, load8(w + 8 * k) + v * step[k]);
+    } else {
+      add_scaled(residual, -eta * v, n, w);
     }
   }
 }
 
 PROXQN_INLINE void descend_rows(const SampleRows& d, LazyWeights& lazy, std::int64_t i, double eta,
-                                const double* residuals) {
+                                const double* residual) {
   const std::int64_t n = lazy.width;
-  for (std::int64_t r = d.sample_start[i]; r < d.sample_start[i + 1]; ++r, residuals += n)
-    for (std::int64_t e = d.row_start[r]; e < d.row_start[r + 1]; ++e) {
-      const std::int64_t c = d.columns[e];
-      const double step = -eta * (d.values ? d.values[e] : 1.0);
-      double* w = lazy.w + c * n;
-      if (const double* mask = lazy.admitted) {
-        for (std::int64_t y = 0; y < n; y += 8)
-          store8(w + y, load8(w + y) + step * load8(residuals + y) * load8(mask + c * n + y));
-      } else {
-        add_scaled(residuals, step, n, w);
-      }
-    }
+  for (std::int64_t r = d.sample_start[i]; r < d.sample_start[i + 1]; ++r, residual += n) {
+    if (n == 8) descend_row<1>(d, lazy, r, eta, residual);
+    else if (n == 16) descend_row<2>(d, lazy, r, eta, residual);
+    else if (n == 24) descend_row<3>(d, lazy, r, eta, residual);
+    else if (n == 32) descend_row<4>(d, lazy, r, eta, residual);
+    else descend_row<0>(d, lazy, r, eta, residual);
+  }
 }
 
 // One step a sample in the given order; k and u go on from call to call. A Model has
