@@ -34,7 +34,7 @@ class Status(Enum):
     STALLED = "stopped: no step lowers the objective by more than its rounding error"
     INTERRUPTED = "interrupted: the last accepted iterate is returned"
     CALLBACK = "stopped: the callback asked for it"
-    NOT_FINITE = "failed: the loss is not finite at the starting point"
+    NOT_FINITE = "failed: the loss or its gradient is not finite at the point returned"
 
     @property
     def success(self) -> bool:
@@ -61,7 +61,9 @@ def certify(
         return Certificate(-math.inf, kkt)
     losses, weights = samples
     entropy = loss - float((at.w * at.g).sum())
-    scales = [min(1.0, penalty.lam / sweep.largest) if sweep.largest > 0 else 1.0]
+    # A weight may stand on a coordinate that the sweep leaves out (a pair not in the model).
+    largest = max(sweep.largest, float(np.abs(at.g).max(initial=0.0)))
+    scales = [min(1.0, penalty.lam / largest) if largest > 0 else 1.0]
     if penalty.l2 > 0.0:
         scales.append(1.0)
     bounds = []
@@ -69,7 +71,7 @@ def certify(
         terms = _mixture_terms(losses, s)
         mixture = float((terms if weights is None else weights * terms).sum())
         # Up to rounding, s·g may exceed λ by an ulp: with scale λ/‖g‖_∞ the conjugate is 0.
-        conjugate = penalty.conjugate(at.g) if s == 1.0 and sweep.largest > penalty.lam else 0.0
+        conjugate = penalty.conjugate(at.g) if s == 1.0 and largest > penalty.lam else 0.0
         bounds.append(s * entropy + mixture - conjugate)
     return Certificate(max(bounds), kkt)
 
