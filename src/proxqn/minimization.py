@@ -124,6 +124,8 @@ def minimize(
     >>> result.x.round(4), result.nnz
     (array([1.8, 0. ]), 1)
     """
+    if x0 is not None and not sp.issparse(x0):
+        x0 = np.asarray(x0, dtype=np.float64)
     loss = _as_oracle(oracle, x0)
     settings = _settings(solver)
     if not tol >= 0.0:
@@ -179,7 +181,8 @@ def _as_sparse(x0: Vector | None, n: int) -> SparseVector:
     if x0.shape != (n,):
         raise ValueError(f"x0 must have shape ({n},), got {x0.shape}.")
     if sp.issparse(x0):
-        entries: Any = x0.tocoo()
+        entries: Any = x0.tocoo(copy=True)
+        entries.sum_duplicates()
         (coordinates,), values = entries.coords, entries.data
     else:
         dense = np.asarray(x0, dtype=np.float64)
