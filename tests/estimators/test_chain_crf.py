@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import logsumexp
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from proxqn import ChainCRF, ProxQN
@@ -291,7 +294,7 @@ def test_interrupt_keeps_the_last_iterate(data, monkeypatch):
         if row.iteration == 5:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("proxqn.reports.progress.Progress.__call__", interrupt_after_five)
+    monkeypatch.setattr("proxqn.solvers.progress.Progress.__call__", interrupt_after_five)
     with pytest.warns(ConvergenceWarning, match="interrupted: the last accepted iterate"):
         model = ChainCRF(tol=1e-12, verbose=1).fit(X, y, lengths)
     assert threading.current_thread() is threading.main_thread()
@@ -335,3 +338,24 @@ def test_end_weights(data):
     )
     again = model.set_params(warm_start=True).fit(X, y, lengths)
     assert again.n_iter_ <= 1
+
+
+def test_data_frames_pipelines_and_routing(data):
+    pd = pytest.importorskip("pandas")
+    X, y, lengths = data
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(12)])
+    model = ChainCRF().fit(frame, pd.Series(y), lengths)
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"f0": "other"}), lengths)
+    with config_context(enable_metadata_routing=True):
+        crf = ChainCRF().set_fit_request(lengths=True).set_predict_request(lengths=True)
+        crf.set_score_request(lengths=True)
+        pipeline = make_pipeline(MaxAbsScaler(), crf).fit(X, y, lengths=lengths)
+        same_model(pipeline[-1], model)
+        assert (pipeline.predict(X, lengths=lengths) == model.predict(frame, lengths)).all()
+        assert pipeline.score(X, y, lengths=lengths) == model.score(frame, y, lengths)
+
+
+def test_html_representation(fitted):
+    assert "ChainCRF" in fitted._repr_html_()

@@ -96,7 +96,7 @@ def _progress(verbose: int) -> Any:
     if not verbose:
         return nullcontext(None)
     # Here, because only who asks for progress pays for it.
-    from proxqn.reports.progress import Progress
+    from proxqn.solvers.progress import Progress
 
     return Progress(every_iteration=verbose > 1)
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from proxqn.reports.progress import Progress
+from proxqn.solvers.progress import Progress
 from proxqn.solvers.trace import Row, Trace
 
 
