@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
@@ -21,6 +20,7 @@ from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.constraints import Constraints
 from proxqn.estimators.n_best import best_paths
 from proxqn.estimators.sequence_input import Tokens
+from proxqn.estimators.sparse_scores import SparseScores
 from proxqn.oracles.chain import aligned_zeros, chain_kernel
 from proxqn.problem import Floats, Ints
 
@@ -32,7 +32,7 @@ class ChainInference:
     """A chain's weights, ready to be applied."""
 
     def __init__(self, weights: ChainWeights, n_jobs: int) -> None:
-        self._by_feature = sp.csr_array(weights.coef.T)  # [n_features, L]
+        self._coef = weights.coef  # [L, n_features]
         self._transitions = np.ascontiguousarray(weights.transitions)  # [L, L]
         self._start, self._end = weights.start, weights.end  # [L]
         self._n_jobs = n_jobs
@@ -108,10 +108,11 @@ class ChainInference:
 
     def _blocks(self, tokens: Tokens) -> Iterator[_Block]:
         """Compute Θ·x of every token and label, block by block, in the kernels' layout."""
+        token_scores = SparseScores(self._coef, tokens.X.nnz)
         for rows, part in tokens.blocks(_BLOCK_TOKENS):
             layout = SequenceLayout.from_lengths(part.lengths)
             scores = aligned_zeros((len(self._transitions), layout.stride))
-            scores[:, layout.token_slot] = (part.X @ self._by_feature).toarray().T
+            scores[:, layout.token_slot] = token_scores(part.X).T
             block = _Block(rows, layout, scores)
             scores[:, block.first_slots] += self._start[:, None]
             scores[:, block.last_slots] += self._end[:, None]
