@@ -93,6 +93,17 @@ class ProxQN:
     armijo: Armijo = field(default_factory=Armijo)
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("memory", "max_inner"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or above, got {getattr(self, name)!r}.")
+        if not 0.0 < self.cooling < 1.0:
+            raise ValueError(f"cooling must lie between 0 and 1, got {self.cooling!r}.")
+        if self.gamma is not None and not 0.0 < self.gamma < math.inf:
+            raise ValueError(
+                f"gamma must be a finite number above 0 or None to measure it, got {self.gamma!r}."
+            )
+
     @classmethod
     def paper(cls) -> ProxQN:
         """Return the paper's settings: m = 10, max_inner = 10, γ from 1, memory cleared."""
@@ -236,6 +247,8 @@ class _Run:
         # M̂ = ∞ at first: then the level is λ, below which no variable can move anyway.
         margin = self._margin() if self.epoch else 0.0
         sweep = self.oracle.sweep(max(penalty.lam - margin, 0.0))
+        if not math.isfinite(sweep.largest):
+            return Status.NOT_FINITE
         at = gather(self.oracle, point.at.weights, sweep)
         here = stopping.certify(self.oracle, penalty, point.loss, at, sweep)
         self.certificate = replace(here, bound=max(here.bound, self.certificate.bound))
