@@ -45,6 +45,8 @@ def main() -> None:
         print(f"Training with lambda = {lam:g} until the relative gap is {options.tol:g}:")
         model = ChainCRF(lam=lam, tol=options.tol, n_jobs=options.n_jobs, verbose=1)
         model.fit(ocr.X_train, ocr.y_train, lengths=ocr.lengths_train)
+        if len(model.trace_) < 2:
+            sys.exit("Interrupted before the first iteration: nothing to show.")
         accuracy = model.score(ocr.X_test, ocr.y_test, lengths=ocr.lengths_test)
         runs.append(RunSummary.from_estimator(model, accuracy=accuracy))
         by_letter.append(letter_accuracy(model, ocr))

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from proxqn import ChainCRF, ProxQN
+from proxqn import ChainCRF, ChainOracle, ProxQN
 from proxqn.solvers.stopping import Status
 
 
@@ -303,6 +303,22 @@ def test_interrupt_keeps_the_last_iterate(data, monkeypatch):
     loss = -model.log_probability(X, y, lengths).sum()
     norm = abs(model.coef_).sum() + abs(model.transitions_).sum()
     assert model.objective_ == pytest.approx(loss + norm, rel=1e-12)
+
+
+def test_interrupt_before_the_first_value(data, monkeypatch):
+    X, y, lengths = data
+    value_at = ChainOracle.value_at
+
+    def interrupt_once(self, step):
+        monkeypatch.setattr(ChainOracle, "value_at", value_at)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ChainOracle, "value_at", interrupt_once)
+    with pytest.warns(ConvergenceWarning, match="interrupted: .* No certificate was computed yet"):
+        model = ChainCRF(verbose=1).fit(X, y, lengths)
+    assert model.coef_.nnz == 0
+    assert model.objective_ == pytest.approx(len(X) * np.log(3))
+    assert model.predict(X, lengths).shape == y.shape
 
 
 def test_verbose_writes_lines(data, capsys):
