@@ -42,7 +42,7 @@ PROXQN_INLINE void penalise(double* w, double* q, std::int64_t n, double u) {
   for (std::int64_t y = 0; y < n; y += 8) {
     const double8 before = load8(w + y), received = load8(q + y);
     const double8 down = max(before - (u + received), zero), up = min(before + (u - received), zero);
-    const double8 after = before > 0.0 ? down : (before < 0.0 ? up : zero);
+    const double8 after = before > 0.0 ? down : (before < 0.0 ? up : before);  // a NaN stays
     store8(w + y, after);
     store8(q + y, received + (after - before));
   }
@@ -193,14 +193,13 @@ struct ChainSampleModel {
   PROXQN_INLINE void penalise_own(double u) {
     for (std::size_t j = 0; j < received.size(); ++j) {
       const double w = pairs.lambda[j], q = received[j];
-      const double after = w > 0.0 ? max(w - (u + q), 0.0) : (w < 0.0 ? min(w + (u - q), 0.0) : 0.0);
+      const double after = w > 0.0 ? max(w - (u + q), 0.0) : (w < 0.0 ? min(w + (u - q), 0.0) : w);
       pairs.lambda[j] = after;
       received[j] += after - w;
     }
   }
   PROXQN_INLINE void descend_own(std::int64_t i, double eta, double u) {
     const std::int64_t L = pairs.L, first = sample_start[i];
-    if (sample_start[i + 1] - first < 2) return;  // no transition is used: brought up to date later
     for (std::int64_t t = first + 1; t < sample_start[i + 1]; ++t)
       expected[labels[t - 1] * pairs.Lp + labels[t]] -= 1.0;
     for (std::int64_t a = 0; a < L; ++a)

@@ -97,14 +97,14 @@ class _Run:
             armijo.max_trials,
         )
         self.violation = math.inf  # M̂
-        self.tolerance = math.inf  # of the violation on the blocks in play, for this epoch
+        self.tolerance = math.inf  # of the violation on the blocks in play, in the last epoch
 
     def solve(self, start: SparseVector) -> Status:
         record = self.record
         with record.evaluation():
             status = record.begin(start)
-            if status is None:
-                status = self._certify()
+        if status is None:
+            status = self._certify()
         if status is None:
             with record.timed("blocks"):
                 self.blocks.restart(start)
@@ -123,17 +123,19 @@ class _Run:
         record = self.record
         record.epoch += 1
         active = np.arange(len(self.sizes))
+        tolerance = math.inf
         while True:
             found = self._pass(active)
             if isinstance(found, Status):
                 return found
             largest = float(found.violation.max(initial=0.0))
-            if len(active) == len(self.sizes):
-                self.tolerance = self.settings.cooling * min(self.tolerance, largest)
+            if math.isinf(tolerance):  # the first pass has seen all blocks
+                tolerance = self.settings.cooling * min(self.tolerance, largest)
+                self.tolerance = tolerance
             # M̂ = ∞ at first keeps all blocks, as in the paper.
             active = active[found.excess + self.violation / self.n > 0.0]
             self.violation = largest
-            if largest <= self.tolerance or len(active) == 0:
+            if largest <= tolerance or len(active) == 0:
                 return None
 
     def _pass(self, active: Ints) -> BlockPass | Status:

@@ -23,6 +23,7 @@ from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet
 
 _ROUNDING = 8 * np.finfo(float).eps  # relative error of a sum of losses, with room
+_BLURRED = 1e-10  # changes of the loss below this fraction of it are not compared
 
 
 @final
@@ -95,14 +96,19 @@ class _Backtracking:
         self.settings, self.record = settings, record
         self.oracle, self.penalty = record.oracle, record.penalty
         self.L = settings.curvature or 1.0
+        self.tested = False  # whether the last trial told anything about L
 
     def first_curvature(self, at: WorkingSet, loss: float) -> None:
         if self.settings.curvature is None:
             self.L = curvature.measure(self.oracle, self.penalty, at, loss)
 
     def step(self, at: WorkingSet, loss: float) -> _Trial | None:
-        """Find L with ``ℓ(w + d) ≤ ℓ(w) + g·d + (L/2)‖d‖²``; None where no step is left."""
-        rounding = _ROUNDING * abs(loss)
+        """Find L with ``ℓ(w + d) ≤ ℓ(w) + g·d + (L/2)‖d‖²``; None where no step is left.
+
+        Near the optimum the terms to compare drown in the rounding of ℓ, which would drive L to
+        infinity: there the last L that was tested in earnest is kept.
+        """
+        self.tested = False
         for trial in range(1, self.settings.max_trials + 1):
             w = self.penalty.prox(at.w - at.g / self.L, self.L)
             d = w - at.w
@@ -110,14 +116,19 @@ class _Backtracking:
                 return None
             self.oracle.move(SparseVector(at.coordinates, d).nonzero())
             value = self.oracle.value_at(1.0)
-            above = loss + float((at.g * d).sum()) + 0.5 * self.L * float((d * d).sum())
-            if math.isfinite(value) and value <= above + rounding:
+            slope, quadratic = float((at.g * d).sum()), 0.5 * self.L * float((d * d).sum())
+            self.tested = max(abs(slope), quadratic) > _BLURRED * abs(loss)
+            above = loss + slope + quadratic + _ROUNDING * abs(loss)
+            if not self.tested:
+                above = loss + _BLURRED * abs(loss)
+            if math.isfinite(value) and value <= above:
                 return _Trial(w, value, trial)
             self.L *= self.settings.growth
         return None
 
     def relax(self) -> None:
-        self.L *= self.settings.relaxation
+        if self.tested:
+            self.L *= self.settings.relaxation
 
 
 @final

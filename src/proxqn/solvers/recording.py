@@ -65,7 +65,7 @@ class Recorder:
         self.solver_seconds: dict[str, float] = {}
         self._tol, self._max_iter, self._callback = tol, max_iter, callback
         self._started = time.perf_counter()
-        self._evaluation = 0.0
+        self._stopped: float | None = None  # when the clock was stopped; None while it runs
 
     @property
     def gap(self) -> float:
@@ -75,7 +75,8 @@ class Recorder:
     @property
     def seconds(self) -> float:
         """Seconds since the start, without those of :meth:`evaluation`."""
-        return time.perf_counter() - self._started - self._evaluation
+        now = time.perf_counter() if self._stopped is None else self._stopped
+        return now - self._started
 
     def begin(self, start: SparseVector) -> Status | None:
         """Put the oracle at the starting point and record it."""
@@ -182,12 +183,13 @@ class Recorder:
     @contextmanager
     def evaluation(self) -> Iterator[None]:
         """Stop the clock: what is inside measures the iterate and does not help to find it."""
-        began = time.perf_counter()
+        self._stopped = time.perf_counter()
         try:
             with self.timed("evaluation"):
                 yield
         finally:
-            self._evaluation += time.perf_counter() - began
+            self._started += time.perf_counter() - self._stopped
+            self._stopped = None
 
     def solution(self, solve: Callable[[], Status]) -> Solution:
         """Run the solver and return its result; Ctrl-C ends it at the last accepted iterate."""

@@ -22,7 +22,7 @@ from proxqn.solvers.recording import Recorder
 from proxqn.solvers.stopping import Status
 
 _FIRST_RATE = 0.1
-_MAX_HALVINGS = 60
+_MAX_HALVINGS = 40
 
 
 @final
@@ -128,14 +128,14 @@ class _Run:
 
     def _choose_rate(self, start: SparseVector) -> float:
         """Halve, then double, from a first guess as long as the subsample's objective falls."""
-        size = min(self.n, self.settings.subsample)
-        chosen = self.random.permutation(self.n)[:size]
+        chosen = self.random.permutation(self.n)[: self.settings.subsample]
+        at_rest = self._cost(start, chosen, 0.0)
         best, cost = _FIRST_RATE, self._cost(start, chosen, _FIRST_RATE)
         for factor in (0.5, 2.0):
             for _ in range(_MAX_HALVINGS):
                 trial = self._cost(start, chosen, best * factor)
-                # A rate far too large fails in many ways: go on halving until one is in sight.
-                if trial >= cost and math.isfinite(cost):
+                # Rates far too large are all bad, in no order: first find one that is any good.
+                if trial >= cost and cost < at_rest:
                     break
                 best, cost = best * factor, trial
         return best
