@@ -203,18 +203,19 @@ def assert_compiled_equals_reference(problem: ChainProblem, seed: int = 0, **opt
     np.testing.assert_allclose(*trials, **EXACT)
     for oracle in (compiled, plain):
         oracle.accept(0.3)
-    # The reference adds up log-scores without rescaling: its error grows with the length.
-    error = 1e-13 * max(20, problem.lengths.max())
+    # The reference adds up log-scores without rescaling: its error grows with the length, while
+    # the compiled one's does not (test_a_long_sequence_is_as_exact_as_a_short_one).
+    longest, tokens = problem.lengths.max(), problem.lengths @ problem.weight
     np.testing.assert_allclose(
-        compiled.sample_losses()[0], plain.sample_losses()[0], rtol=error, atol=error
+        compiled.sample_losses()[0], plain.sample_losses()[0], rtol=1e-12, atol=1e-13 * longest
     )
+    error = max(1e-12, 2e-15 * longest * tokens)
     g = full_gradient(plain)
-    error *= max(1.0, float(np.abs(g).max()))
-    np.testing.assert_allclose(full_gradient(compiled), g, rtol=0, atol=error)
+    np.testing.assert_allclose(full_gradient(compiled), g, rtol=1e-12, atol=error)
     found, true = compiled.sweep(0.5), plain.sweep(0.5)
     np.testing.assert_array_equal(found.gradient.coordinates, true.gradient.coordinates)
-    np.testing.assert_allclose(found.gradient.values, true.gradient.values, rtol=0, atol=error)
-    assert found.largest == pytest.approx(true.largest, rel=0, abs=error)
+    np.testing.assert_allclose(found.gradient.values, true.gradient.values, rtol=1e-12, atol=error)
+    assert found.largest == pytest.approx(true.largest, rel=1e-12, abs=error)
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 26, 33, 40])
@@ -568,6 +569,42 @@ def test_pack_leaves_out_pairs_that_have_no_weight():
     oracle = problem.oracle(pairs=Pairs.OBSERVED)
     packed = oracle.pack(sp.csr_array(np.ones((5, 20))), np.ones((5, 5)))
     np.testing.assert_array_equal(packed.coordinates, observed_coordinates(problem, oracle))
+
+
+# --- subsamples ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pairs", list(Pairs))
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_subsample_is_the_scaled_loss_of_its_sequences_in_the_same_coordinates(pairs, binary):
+    problem = random_chain(14, n_labels=4, n_features=25, n_sequences=40, binary=binary)
+    problem = problem.with_weights()
+    oracle = problem.oracle(pairs=pairs)
+    part = oracle.subsample(0.3, seed=5)
+    assert part.n_coordinates == oracle.n_coordinates
+    assert part.n_samples == 12
+    w = random_weights(oracle, 1)
+    value = go_to(oracle, w)
+    part_value = go_to(part, w)
+    losses, _ = part.sample_losses()
+    whole, _ = oracle.sample_losses()
+    # Losses tell the sequences apart: find which were drawn, then scale them by hand.
+    chosen = np.array([np.abs(whole - loss).argmin() for loss in losses])
+    assert len(set(chosen)) == 12
+    np.testing.assert_allclose(losses, whole[chosen], **EXACT)
+    factors = np.zeros(40)
+    factors[chosen] = problem.sample_weight[chosen] * 40 / 12
+    assert part_value == pytest.approx(factors @ whole, rel=1e-12)
+    by_hand = replace(problem, sample_weight=factors).oracle(pairs=pairs)
+    go_to(by_hand, w)
+    np.testing.assert_allclose(full_gradient(part), full_gradient(by_hand), rtol=0, atol=1e-11)
+    assert oracle.value_at(0.0) == value  # the whole is left as it was
+
+
+def test_subsamples_depend_on_the_seed_and_only_on_it():
+    oracle = random_chain(14, n_sequences=40).oracle()
+    values = [oracle.subsample(0.3, seed).value_at(0.0) for seed in (1, 1, 2)]
+    assert values[0] == values[1] != values[2]
 
 
 # --- input errors ----------------------------------------------------------------------------

@@ -1,0 +1,123 @@
+"""Imports go one way, and importing the package changes nothing."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import proxqn
+
+SOURCE = Path(proxqn.__file__).parent
+
+# What each part may import, besides itself. A solver knows no oracle, and an oracle no solver.
+ALLOWED = {
+    "_kernels": set(),
+    "capabilities": {"problem"},
+    "problem": set(),
+    "penalties": {"problem"},
+    "data": {"problem", "_kernels"},
+    "metrics": {"problem", "data"},
+    "datasets": {"problem", "data"},
+    "oracles": {"problem", "data", "_kernels", "capabilities"},
+    "solvers": {"problem", "penalties", "_kernels", "capabilities"},
+    "minimization": {"problem", "penalties", "oracles", "solvers", "capabilities"},
+    "estimators": {
+        "problem", "penalties", "data", "oracles", "solvers", "minimization", "metrics", "_kernels",
+    },
+    "reports": {"problem", "data", "solvers", "estimators", "metrics"},
+}  # fmt: skip
+TOP = {"cli", "persistence"}  # may import anything below them
+
+PROGRAM = """
+import json, os, signal, sys, threading, time, warnings
+def state():
+    signals = {s: repr(signal.getsignal(s)) for s in signal.valid_signals()}
+    threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+    return dict(os.environ), signals, list(warnings.filters), threads, threading.active_count()
+before = state()
+modules = set(sys.modules)
+start = time.perf_counter()
+import proxqn
+seconds = time.perf_counter() - start
+print(json.dumps({
+    "seconds": seconds, "unchanged": state() == before,
+    "modules": sorted({m.split(".")[0] for m in set(sys.modules) - modules}),
+}))
+"""
+
+
+def imports(file: Path) -> set[str]:
+    """Return the parts of proxqn that a file imports, also inside functions and for typing."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("proxqn.")}
+    return found
+
+
+def part(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+FILES = sorted(f for f in SOURCE.rglob("*.py") if f != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SOURCE)))
+def test_imports_go_one_way(file):
+    if part(file) in TOP:
+        return
+    assert part(file) in ALLOWED, f"say in this test what {part(file)} may import"
+    wrong = imports(file) - ALLOWED[part(file)] - {part(file)}
+    assert not wrong, f"{file.relative_to(SOURCE)} must not import proxqn.{', proxqn.'.join(wrong)}"
+
+
+def test_the_rules_have_no_cycle():
+    left = {name: set(below) for name, below in ALLOWED.items()}
+    while left:
+        free = [name for name, below in left.items() if not below & set(left)]
+        assert free, f"these import each other: {sorted(left)}"
+        for name in free:
+            del left[name]
+
+
+def test_the_check_can_fail(tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text("def f():\n    from proxqn.oracles.chain import ChainOracle\n")
+    assert imports(file) == {"oracles"}
+    file.write_text("from proxqn import oracles\nimport proxqn.data.features\n")
+    assert imports(file) == {"oracles", "data"}
+
+
+def test_importing_is_quick_and_changes_nothing():
+    runs = []
+    for _ in range(3):
+        run = subprocess.run(
+            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True
+        )
+        runs.append(json.loads(run.stdout))
+    assert min(run["seconds"] for run in runs) < 0.5
+    assert all(run["unchanged"] for run in runs)
+    heavy = {"sklearn", "scipy", "matplotlib", "rich", "pandas", "click", "torch", "dask"}
+    assert not heavy & set(runs[0]["modules"])
+
+
+def test_minimising_needs_no_optional_package():
+    program = (
+        "import sys\nfrom proxqn import minimize, ChainOracle\n"
+        "wrong = {'sklearn', 'matplotlib', 'rich', 'pandas', 'click'} & set(sys.modules)\n"
+        "assert not wrong, wrong"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,75 @@
+"""Whole fits: the same bits for any number of threads, and after a fork."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+from tests.problems import random_chain
+
+from proxqn import ProxQN, minimize
+
+LAM = 30.0
+
+
+@cache
+def problem():
+    return random_chain(
+        0, n_labels=5, n_features=60, n_sequences=2500, max_length=12, density=0.1, binary=False
+    )
+
+
+def fit(n_jobs: int, settings: ProxQN):
+    result = minimize(problem().oracle(n_jobs=n_jobs), LAM, solver=settings, tol=1e-7)
+    rows = [row.flat() for row in result.trace]
+    for row in rows:
+        for name in [n for n in row if n.startswith("s_") or n == "seconds"]:
+            del row[name]
+    return result.x.coords[0].tobytes(), result.x.data.tobytes(), repr(rows), result.nit
+
+
+@pytest.mark.parametrize("settings", [ProxQN(), ProxQN.paper()], ids=["default", "paper"])
+def test_weights_and_traces_are_identical_bit_for_bit(settings):
+    assert len(problem().oracle().layout.chunks(5)) > 4
+    alone = fit(1, settings)
+    assert alone[-1] > 10
+    for n_jobs in (2, 3):
+        assert fit(n_jobs, settings) == alone
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_threads_work_after_a_fork():
+    """Threads were used in the parent first: an OpenMP runtime would hang in the child here."""
+    parent = fit(2, ProxQN())
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # no pytest in here: only work, write, and leave
+        status = 1
+        try:
+            os.close(read)
+            with os.fdopen(write, "wb") as pipe:
+                pickle.dump(fit(2, ProxQN()), pipe)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        answer = pipe.read()
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert pickle.loads(answer) == parent
+
+
+def test_no_thread_is_left_behind():
+    before = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else None
+    if before is None:
+        pytest.skip("no /proc on this system")
+    oracle = problem().oracle(n_jobs=3)
+    oracle.value_at(0.0)
+    oracle.accept(0.0)
+    oracle.sweep(np.inf)
+    assert len(os.listdir("/proc/self/task")) == before
