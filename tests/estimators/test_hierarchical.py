@@ -88,12 +88,16 @@ def test_flat_tree_has_the_optimum_of_saga(lam, l2):
 
 def test_a_constant_feature_is_the_intercept():
     X, y = wine()
-    with_ones = np.hstack([X, np.ones((len(X), 1))])
-    one = HierarchicalClassifier(lam=2.0, tol=1e-7).fit(X, y)
-    other = HierarchicalClassifier(lam=2.0, tol=1e-7, fit_intercept=False).fit(with_ones, y)
+    X *= 0.1
+    size = np.sqrt((X**2).mean())
+    with_constant = np.hstack([X, np.full((len(X), 1), size)])
+    one = HierarchicalClassifier(lam=0.2, tol=1e-7).fit(X, y)
+    other = HierarchicalClassifier(lam=0.2, tol=1e-7, fit_intercept=False).fit(with_constant, y)
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
     assert one.coef_.shape == (4, 13)
-    np.testing.assert_allclose(one.intercept_, other.coef_.toarray()[:, -1], atol=1e-3)
+    np.testing.assert_allclose(one.intercept_, size * other.coef_.toarray()[:, -1], atol=1e-3)
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(with_constant), atol=1e-3)
+    assert one.intercept_.any()
     assert not other.intercept_.any()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
@@ -43,8 +44,10 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     l2 : float, default=0.0
         Strength of an additional ridge penalty.
     fit_intercept : bool, default=True
-        Add a feature that is always 1. Its weights are penalised like all others (scikit-learn's
-        are not): there is a certificate only then. The paper's model has none.
+        Add a constant feature as large as the others, the root mean square of X's nonzero values;
+        a 1 beside small values would be hardly penalised and slow the solver down many times. Its
+        weights are penalised like all others (scikit-learn's are not): there is a certificate only
+        then. The paper's model has none.
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4
@@ -68,7 +71,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     coef_ : csr_array of shape (n_nodes, n_features)
         Weights of nodes, in the order of ``hierarchy_.names``; sparse. The root's row is empty.
     intercept_ : array of shape (n_nodes,)
-        Weights of the constant feature; zero without ``fit_intercept``.
+        The constant feature's share in the node scores; zero without ``fit_intercept``.
     hierarchy_ : Hierarchy
         The tree.
     classes_ : array of shape (n_leaves,)
@@ -156,8 +159,9 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         labelled = tree_input.read_labels(y, self.hierarchy, samples)
         weights = tree_input.read_weights(sample_weight, self.class_weight, labelled, samples)
         design, leaves, factors = distinct_samples(samples, labelled.leaves, weights)
+        constant = _typical_size(design) if self.fit_intercept else None
         oracle = TreeOracle(
-            _with_constant(design) if self.fit_intercept else design,
+            design if constant is None else _with_constant(design, constant),
             leaves,
             labelled.hierarchy,
             sample_weight=factors,
@@ -165,8 +169,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         start = SparseVector.empty()
         if previous is not None:
-            start = oracle.pack(_rename(*previous, labelled.hierarchy, oracle.data.n_features))
-        self._keep(_fitting.solve(self, oracle, start), oracle, labelled)
+            start = oracle.pack(previous.onto(labelled.hierarchy, constant))
+        self._keep(_fitting.solve(self, oracle, start), oracle, labelled, constant)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -248,20 +252,20 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             self.coef_, self.intercept_, self.hierarchy_, self._leaf_of_class
         )
 
-    def _previous_weights(self) -> tuple[sp.csr_array, Hierarchy] | None:
+    def _previous_weights(self) -> _Weights | None:
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
-        constant = sp.csr_array(self.intercept_[:, None])
-        coef = sp.hstack([self.coef_, constant]) if self.fit_intercept else self.coef_
-        return sp.csr_array(coef), self.hierarchy_
+        return _Weights(self.coef_, self.intercept_, self.hierarchy_)
 
-    def _keep(self, result: Any, oracle: TreeOracle, labelled: LabelledTree) -> None:
+    def _keep(
+        self, result: Any, oracle: TreeOracle, labelled: LabelledTree, constant: float | None
+    ) -> None:
         """Set the fitted attributes."""
         weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
         coef = oracle.unpack(weights)
         self.intercept_: Floats = np.zeros(len(labelled.hierarchy))
-        if self.fit_intercept:
-            self.intercept_ = coef[:, [-1]].toarray().ravel()
+        if constant is not None:
+            self.intercept_ = constant * coef[:, [-1]].toarray().ravel()
             coef = sp.csr_array(coef[:, :-1])
         self.coef_ = coef
         self.hierarchy_ = labelled.hierarchy
@@ -276,16 +280,35 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.result_ = result
 
 
-def _with_constant(X: sp.csr_array) -> sp.csr_array:
-    """Append a feature that is always 1."""
-    return sp.csr_array(sp.hstack([X, sp.csr_array(np.ones((X.shape[0], 1)))], format="csr"))
+@final
+@dataclass(frozen=True)
+class _Weights:
+    """A fitted model, as the start of another fit."""
+
+    coef: sp.csr_array  # [n_nodes, n_features]
+    intercept: Floats  # [n_nodes]
+    hierarchy: Hierarchy
+
+    def onto(self, new: Hierarchy, constant: float | None) -> sp.csr_array:
+        """Move each row to the node of the same name; rows of names that are gone are dropped."""
+        coef = self.coef
+        if constant is not None:
+            last = sp.csr_array(self.intercept[:, None] / constant)
+            coef = sp.csr_array(sp.hstack([coef, last]))
+        entries = sp.coo_array(coef)
+        place = {name: node for node, name in enumerate(new.names)}
+        node = np.array([place.get(name, -1) for name in self.hierarchy.names])[entries.row]
+        kept = node >= 0
+        shape = (len(new), coef.shape[1])
+        return sp.csr_array((entries.data[kept], (node[kept], entries.col[kept])), shape=shape)
 
 
-def _rename(coef: sp.csr_array, old: Hierarchy, new: Hierarchy, n_features: int) -> sp.csr_array:
-    """Move each row to the node of the same name; rows of names that are gone are dropped."""
-    entries = sp.coo_array(coef)
-    place = {name: node for node, name in enumerate(new.names)}
-    node = np.array([place.get(name, -1) for name in old.names])[entries.row]
-    kept = node >= 0
-    shape = (len(new), n_features)
-    return sp.csr_array((entries.data[kept], (node[kept], entries.col[kept])), shape=shape)
+def _typical_size(X: sp.csr_array) -> float:
+    """Return the root mean square of the nonzero values."""
+    return float(np.sqrt(np.square(X.data).mean())) if X.nnz else 1.0
+
+
+def _with_constant(X: sp.csr_array, value: float) -> sp.csr_array:
+    """Append a constant feature."""
+    column = sp.csr_array(np.full((X.shape[0], 1), value))
+    return sp.csr_array(sp.hstack([X, column], format="csr"))
