@@ -22,7 +22,7 @@ from proxqn.solvers.recording import Point, Recorder, spread
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet
 
-_ROUNDING = 8 * np.finfo(float).eps  # relative error of a sum of losses, with room
+_ROUNDING = 8 * float(np.finfo(float).eps)  # relative error of a sum of losses, with room
 _BLURRED = 1e-10  # changes of the loss below this fraction of it are not compared
 
 

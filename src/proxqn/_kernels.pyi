@@ -1,0 +1,5 @@
+"""The compiled kernels; what each takes is checked in cpp/bindings.cpp."""
+
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...
