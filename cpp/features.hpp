@@ -181,11 +181,12 @@ PROXQN_CLONES void slot_major(const double* residuals, std::int64_t n_labels, st
     for (std::int64_t y = 0; y < n_labels; ++y) out[s * Lp + y] = residuals[y * stride + s];
 }
 
-// acc[Lp] = sum over the column's entries of value * residual row.
+// acc[Lp] += sum over the entries of value * residual row.
 template <int Blocks>
 PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::int64_t n,
                                const double* rows, std::int64_t Lp, double* acc) {
-  double8 a[Blocks] = {};
+  double8 a[Blocks];
+  for (int k = 0; k < Blocks; ++k) a[k] = load8(acc + 8 * k);
   for (std::int64_t e = 0; e < n; ++e) {
     const double* row = rows + slots[e] * Lp;
     if (v)
@@ -196,11 +197,8 @@ PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::
   for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, a[k]);
 }
 
-PROXQN_CLONES void sweep_column(const Features& f, std::int64_t c, const double* rows,
-                                std::int64_t Lp, double* acc) {
-  const std::int64_t first = f.start[c], n = f.start[c + 1] - first;
-  const std::int32_t* slots = f.slots + first;
-  const double* v = f.column_values(c);
+PROXQN_INLINE void add_rows(const std::int32_t* slots, const double* v, std::int64_t n,
+                            const double* rows, std::int64_t Lp, double* acc) {
   for (std::int64_t y = 0; y < Lp;) {
     const std::int64_t left = (Lp - y) / 8;
     if (left >= 4) column_sums<4>(slots, v, n, rows + y, Lp, acc + y), y += 32;
@@ -210,20 +208,52 @@ PROXQN_CLONES void sweep_column(const Features& f, std::int64_t c, const double*
   }
 }
 
+// acc[Lp] = the column's sums.
+PROXQN_CLONES void sweep_column(const Features& f, std::int64_t c, const double* rows,
+                                std::int64_t Lp, double* acc) {
+  const std::int64_t first = f.start[c];
+  std::fill(acc, acc + Lp, 0.0);
+  add_rows(f.slots + first, f.column_values(c), f.start[c + 1] - first, rows, Lp, acc);
+}
+
+constexpr std::int64_t kBlockBytes = 1 << 18;   // of residual rows: a quarter of a usual L2 cache
+constexpr std::int64_t kSweepColumns = 256;
+
 struct Sweep {
   std::vector<std::int64_t> coordinates;
   std::vector<double> gradient;
   double largest = 0.0;
 };
 
+// Sums of the columns [first, last), block of slots by block: the residual rows of a block stay in
+// the L2 cache while all the columns pick theirs from them. sums[last - first][Lp], zero at the start.
+PROXQN_CLONES void sweep_blocked(const Features& f, std::int64_t first, std::int64_t last,
+                                 const double* rows, std::int64_t stride, std::int64_t Lp,
+                                 double* sums) {
+  const std::int64_t block = std::max<std::int64_t>(64, kBlockBytes / (8 * Lp));
+  std::vector<std::int64_t> next(f.start + first, f.start + last);
+  for (std::int64_t end = block; end < stride + block; end += block)
+    for (std::int64_t c = first; c < last; ++c) {
+      const std::int64_t e = next[c - first], stop = f.start[c + 1];
+      const std::int32_t* slots = f.slots + e;
+      std::int64_t n = 0;
+      while (e + n < stop && slots[n] < end) ++n;
+      const double* v = f.column_values(c);
+      if (v) v += e - f.start[c];
+      add_rows(slots, v, n, rows, Lp, sums + (c - first) * Lp);
+      next[c - first] = e + n;
+    }
+}
+
 // pair_start/pair_labels restrict each column to its admitted labels; null admits all.
 inline void sweep_range(const Features& f, std::int64_t first, std::int64_t last,
-                        std::int64_t n_labels, const double* rows, std::int64_t Lp,
-                        double threshold, const std::int64_t* pair_start,
+                        std::int64_t n_labels, const double* rows, std::int64_t stride,
+                        std::int64_t Lp, double threshold, const std::int64_t* pair_start,
                         const std::int32_t* pair_labels, Sweep& out) {
-  std::vector<double> acc(Lp);
+  std::vector<double> sums((last - first) * Lp, 0.0);
+  sweep_blocked(f, first, last, rows, stride, Lp, sums.data());
   for (std::int64_t c = first; c < last; ++c) {
-    sweep_column(f, c, rows, Lp, acc.data());
+    const double* acc = sums.data() + (c - first) * Lp;
     auto keep = [&](std::int64_t y) {
       const double size = std::fabs(acc[y]);
       if (!(size <= out.largest)) out.largest = size;  // a NaN stays visible
@@ -248,15 +278,16 @@ inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride
     slot_major(residuals, n_labels, stride, i * block, std::min(stride, (i + 1) * block), Lp,
                rows.get());
   });
-  const std::int64_t n_chunks = std::min<std::int64_t>(64, f.n_columns);
+  // Chunks of a few hundred columns, so that their sums fit the cache beside a block of rows.
+  const std::int64_t n_chunks = (f.n_columns + kSweepColumns - 1) / kSweepColumns;
   std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
   const std::int64_t entries = f.start[f.n_columns];
   for (std::int64_t i = 0; i < n_chunks; ++i)
     bounds[i] = std::lower_bound(f.start, f.start + f.n_columns, entries * i / n_chunks) - f.start;
   std::vector<Sweep> parts(n_chunks);
   parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
-    sweep_range(f, bounds[i], bounds[i + 1], n_labels, rows.get(), Lp, threshold, pair_start,
-                pair_labels, parts[i]);
+    sweep_range(f, bounds[i], bounds[i + 1], n_labels, rows.get(), stride, Lp, threshold,
+                pair_start, pair_labels, parts[i]);
   });
   Sweep all;
   for (auto& part : parts) {

@@ -61,12 +61,14 @@ class SequenceLayout:
 
         Examples
         --------
-        >>> layout = SequenceLayout.from_lengths(np.array([2, 2, 1, 2, 2]))
-        >>> layout.token_slot  # the fourth lane holds the short one; lanes 5 to 7 are empty
-        array([ 0,  8,  1,  9,  4,  2, 10,  3, 11], dtype=int32)
+        >>> layout = SequenceLayout.from_lengths(np.array([3, 3, 1, 3, 3]))
+        >>> layout.n_tokens, layout.n_slots  # one batch of eight lanes, three of them empty
+        (13, 24)
         """
         lengths = np.ascontiguousarray(lengths, dtype=np.int64)
-        batches = _batches(lengths, np.argsort(-lengths, kind="stable"))
+        # Ties in random order: then the sequences of a batch are a fair sample of their length.
+        ties = np.random.default_rng(0).random(len(lengths))
+        batches = _batches(lengths, np.lexsort((ties, -lengths)))
         n = len(batches)
         width = np.array([LANES if len(b) > 1 else 1 for b in batches], dtype=np.int32)
         longest = np.array([lengths[b[0]] for b in batches], dtype=np.int32)
@@ -75,6 +77,17 @@ class SequenceLayout:
         for i, batch in enumerate(batches):
             lane_length[i, : len(batch)] = lengths[batch]
             lane_sequence[i, : len(batch)] = batch
+        return cls._from_lanes(lengths, width, longest, lane_length, lane_sequence)
+
+    @classmethod
+    def _from_lanes(
+        cls,
+        lengths: Ints,
+        width: NDArray[np.int32],
+        longest: NDArray[np.int32],
+        lane_length: NDArray[np.int32],
+        lane_sequence: NDArray[np.int32],
+    ) -> SequenceLayout:
         sizes = longest.astype(np.int64) * width
         # Batches start on whole vectors, also after a batch of width one.
         starts = np.concatenate([[0], np.cumsum(-(-sizes // LANES) * LANES)])
@@ -93,6 +106,34 @@ class SequenceLayout:
             token_slot,
             int(starts[-1]),
         )
+
+    def subset(self, batches: Ints) -> tuple[SequenceLayout, Ints, NDArray[np.int32]]:
+        """Keep some batches, in ascending order.
+
+        Returns
+        -------
+        layout : SequenceLayout
+            Of their sequences, numbered anew in the old order.
+        sequences : array
+            The old numbers of these sequences.
+        slot_map : array of shape (stride,)
+            The new slot of each old one, -1 where it is gone; ascending where it is not.
+        """
+        lane_length = self.lane_length[batches]
+        sequences = np.sort(self.lane_sequence[batches][lane_length > 0]).astype(np.int64)
+        lane_sequence = np.searchsorted(sequences, self.lane_sequence[batches]).astype(np.int32)
+        layout = self._from_lanes(
+            self.lengths[sequences],
+            self.width[batches],
+            self.length[batches],
+            lane_length,
+            lane_sequence,
+        )
+        chosen = np.zeros(self.n_sequences, dtype=bool)
+        chosen[sequences] = True
+        slot_map = np.full(self.stride, -1, dtype=np.int32)
+        slot_map[self.token_slot[np.repeat(chosen, self.lengths)]] = layout.token_slot
+        return layout, sequences, slot_map
 
     def chunks(self, n_labels: int) -> Ints:
         """Return bounds of batch ranges of about equal work, for threads.

@@ -186,25 +186,21 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         return self._losses, self._weights
 
     def subsample(self, share: float, seed: int) -> ChainOracle:
-        """Take a random share of the sequences, each with its loss divided by the share."""
-        n = self.layout.n_sequences
+        """Take a random share of the batches of sequences, their losses scaled to the whole."""
+        n = len(self.layout.first)
         size = max(1, round(share * n))
         chosen = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
-        layout = SequenceLayout.from_lengths(self.layout.lengths[chosen])
-        tokens = np.repeat(np.isin(np.arange(n), chosen), self.layout.lengths)
-        old_slots = self.layout.token_slot[tokens]
-        slot_map = np.full(self.layout.stride, -1, dtype=np.int32)
-        slot_map[old_slots] = layout.token_slot
+        layout, sequences, slot_map = self.layout.subset(chosen)
         slot_labels = np.zeros(layout.stride, dtype=np.int32)
-        slot_labels[layout.token_slot] = self._labels[old_slots]
-        weights = np.ones(n) if self._weights is None else self._weights
+        slot_labels[slot_map[slot_map >= 0]] = self._labels[slot_map >= 0]
+        weights = np.ones(self.n_samples) if self._weights is None else self._weights
         part = object.__new__(ChainOracle)
         part._set_up(
             layout,
             replace(self.data, **self._restricted(slot_map)),
             slot_labels,
             self.n_labels,
-            weights[chosen] * (n / size),
+            weights[sequences] * (self.layout.n_tokens / layout.n_tokens),
             self.n_jobs,
             self._kernels,
         )

@@ -30,7 +30,8 @@ from proxqn.solvers.working_set import WorkingSet, gather
 Callback = Callable[[Row], bool | None]
 
 _MIN_SKETCH = 200  # samples
-_SKETCH_COOLING = 0.1
+_SKETCH_COOLING = 0.2
+_MIN_FIRST = 1000  # variables
 
 
 @final
@@ -75,6 +76,9 @@ class ProxQN:
         Start from a rough solution on this share of the samples, found in the same way, where the
         oracle can be subsampled and the share holds at least a few hundred samples; 0 for none.
         Early iterates are dense and far off: a sample tells enough about them.
+    first_share : float
+        From w = 0, at most this share of the variables enters an epoch's working set, those with
+        the largest derivatives; the others wait for the next epoch.
     armijo : Armijo
         The line search.
     seed : int
@@ -83,13 +87,14 @@ class ProxQN:
 
     memory: int = 100
     max_inner: int = 200
-    inner_tolerance: float = 0.01
+    inner_tolerance: float = 0.03
     balance_inner: bool = False
     scaling: Scaling = Scaling.GEOMETRIC
     gamma: float | None = None
     keep_memory: bool = True
     cooling: float = 0.2
     warm_up: float = 0.15
+    first_share: float = 0.05
     armijo: Armijo = field(default_factory=Armijo)
     seed: int = 0
 
@@ -117,6 +122,7 @@ class ProxQN:
             keep_memory=False,
             cooling=0.1,
             warm_up=0.0,
+            first_share=1.0,
         )
 
     def minimize(
@@ -252,6 +258,9 @@ class _Run:
         at = gather(self.oracle, point.at.weights, sweep)
         here = stopping.certify(self.oracle, penalty, point.loss, at, sweep)
         self.certificate = replace(here, bound=max(here.bound, self.certificate.bound))
+        if self.cold and self.settings.first_share < 1.0:
+            limit = max(_MIN_FIRST, int(self.settings.first_share * self.oracle.n_coordinates))
+            at = at.take(at.most_violating(limit))
         if self.settings.keep_memory:
             self.model.replace_rows(point.at.positions_in(at.coordinates))
         else:
