@@ -119,6 +119,14 @@ def test_a_re_entering_row_is_gamma_on_the_diagonal_and_coupled_to_nothing(kerne
     np.testing.assert_allclose(B[np.ix_(old, old)], truth, rtol=0, atol=1e-8 * np.abs(B).max())
 
 
+def test_a_pair_that_loses_its_curvature_with_its_rows_goes():
+    """s·y = 2 over both rows, -1 over the one that is left."""
+    model = filled(np.array([[1.0, 1.0], [1.0, 2.0]]), np.array([[3.0, -1.0], [1.0, 2.0]]))
+    model.replace_rows(np.array([1]))
+    assert len(model) == 1
+    np.testing.assert_allclose(matrix(model), [[1.0]])
+
+
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), kept=st.integers(0, 12))
 def test_carried_pairs_always_leave_b_positive_definite(seed, kept):
