@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from proxqn import datasets
     from proxqn.data.hierarchy import Hierarchy
     from proxqn.estimators.chain_crf import ChainCRF
+    from proxqn.estimators.constraints import Constraints
+    from proxqn.estimators.hierarchical import HierarchicalClassifier
     from proxqn.minimization import lambda_max, minimize
     from proxqn.oracles.chain import ChainOracle
     from proxqn.solvers.prox_qn import ProxQN
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "ChainCRF": "proxqn.estimators.chain_crf",
     "ChainOracle": "proxqn.oracles.chain",
+    "Constraints": "proxqn.estimators.constraints",
+    "HierarchicalClassifier": "proxqn.estimators.hierarchical",
     "Hierarchy": "proxqn.data.hierarchy",
     "ProxQN": "proxqn.solvers.prox_qn",
     "lambda_max": "proxqn.minimization",
@@ -30,6 +34,8 @@ _HOMES = {
 __all__ = [
     "ChainCRF",
     "ChainOracle",
+    "Constraints",
+    "HierarchicalClassifier",
     "Hierarchy",
     "ProxQN",
     "datasets",

@@ -157,6 +157,9 @@ class Penalty(ABC):
         """Return Ω*(g) given the entries of g above λ (the others contribute nothing)."""
 
 
+OPERATIONS = ("move", "forward", "backward", "gradient", "sweep")
+
+
 @final
 @dataclass
 class Calls:
@@ -167,9 +170,6 @@ class Calls:
 
     counts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0.0))
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0.0))
-
-
-OPERATIONS = ("move", "forward", "backward", "gradient", "sweep")
 
 
 @final

@@ -170,3 +170,9 @@ def test_nothing_to_gain_is_reported():
 def test_a_function_lacks_blocks():
     with pytest.raises(TypeError, match=r"FunctionOracle.*BlockOracle.*Missing: blocks\(\)"):
         minimize(lambda w: (float(w @ w), 2 * w), 1.0, x0=np.ones(2), solver="bcd")
+
+
+@pytest.mark.parametrize("bad", [{"cooling": 1.0}, {"floor": 0.0}])
+def test_settings_that_cannot_work_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        BCD(**bad)

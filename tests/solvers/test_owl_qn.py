@@ -116,3 +116,9 @@ def test_steepest_descent_follows_a_direction_that_turns_away():
     assert trial is not None
     assert "nearly orthogonal" in event
     assert trial.objective < record.point.objective
+
+
+@pytest.mark.parametrize("bad", [{"memory": 0}, {"sigma": 0.0}, {"beta": 1.0}])
+def test_settings_that_cannot_work_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        OWLQN(**bad)

@@ -93,3 +93,9 @@ def test_only_variables_that_can_move_are_looked_at():
     lam = 0.5 * lambda_max(oracle)
     result = minimize(oracle, lam, solver="prox-gd", tol=1e-5, max_iter=2000)
     assert max(row.working_set for row in result.trace) < oracle.n_coordinates
+
+
+@pytest.mark.parametrize("bad", [{"curvature": 0.0}, {"growth": 1.0}, {"relaxation": 0.0}])
+def test_settings_that_cannot_work_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        ProxGD(**bad)

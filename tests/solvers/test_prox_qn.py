@@ -213,8 +213,8 @@ def test_the_callback_sees_every_iteration_and_can_stop():
 
     result = minimize(small_problem(0).oracle(), 0.1, tol=0, callback=callback)
     assert result.status is Status.CALLBACK
-    assert [row.iteration for row in rows] == [1, 2, 3, 4]
-    assert result.nit == 4
+    assert [row.iteration for row in rows] == [0, 1, 2, 3]
+    assert result.nit == 3
     assert rows[-1].objective == result.fun
 
 

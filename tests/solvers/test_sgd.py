@@ -160,9 +160,17 @@ def test_the_chosen_rate_follows_the_scale_of_the_data(scale):
 
 
 def test_divergence_is_an_error_that_names_the_rate():
-    oracle, lam = problem("chain-1")
-    with pytest.raises(FloatingPointError, match=r"SGD diverged.*rate=nan"):
-        minimize(oracle, lam, solver=SGD(rate=np.nan), max_iter=20)
+    """Values near the largest double: the first step overflows."""
+    data = random_chain(1, n_features=4)
+    oracle = replace(data, X=data.X * 1e200).oracle()
+    with pytest.raises(FloatingPointError, match=r"SGD diverged.*rate=1e\+150"):
+        minimize(oracle, 1.0, solver=SGD(rate=1e150), max_iter=20)
+
+
+@pytest.mark.parametrize("bad", [{"rate": 0.0}, {"rate": np.nan}, {"subsample": 0}])
+def test_settings_that_cannot_work_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        SGD(**bad)
 
 
 def test_a_ridge_term_is_refused():

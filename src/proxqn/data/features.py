@@ -70,10 +70,10 @@ class FeatureIndexed:
 def _compact(indices: NDArray[np.int32], n_features: int) -> tuple[Ints, NDArray[np.int32], Ints]:
     """Renumber the columns that occur; time and memory in entries, not in features."""
     if n_features > 4 * len(indices) + 1024:
-        columns, inverse, counts = np.unique(indices, return_inverse=True, return_counts=True)
-        return columns.astype(np.int64), inverse.astype(np.int32), counts
-    counts = np.bincount(indices, minlength=n_features)
-    columns = np.flatnonzero(counts)
+        found, inverse, often = np.unique(indices, return_inverse=True, return_counts=True)
+        return found.astype(np.int64), inverse.astype(np.int32), often
+    counts = np.bincount(indices, minlength=n_features).astype(np.int64)
+    columns = np.flatnonzero(counts).astype(np.int64)
     if len(columns) == n_features:
         return columns, np.ascontiguousarray(indices, dtype=np.int32), counts
     number = (np.cumsum(counts > 0) - 1).astype(np.int32)

@@ -159,7 +159,7 @@ class Features:
         kept = [(slot_map[rows], x[slot_map[rows] >= 0]) for rows, x in self.columns]
         counts = np.array([len(x) for _, x in kept], dtype=np.int64)
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        slots = np.concatenate([rows[rows >= 0] for rows, _ in kept] or [np.empty(0)])
+        slots = np.concatenate([rows[rows >= 0] for rows, _ in kept] or [slot_map[:0]])
         values = np.concatenate([x for _, x in kept] or [np.empty(0)])
         return start, slots.astype(np.int32), start[:-1].copy(), values
 

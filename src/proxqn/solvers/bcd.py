@@ -60,6 +60,12 @@ class BCD:
     floor: float = 1e-10
     armijo: Armijo = field(default_factory=Armijo)
 
+    def __post_init__(self) -> None:
+        if not 0.0 < self.cooling < 1.0:
+            raise ValueError(f"cooling must lie between 0 and 1, got {self.cooling!r}.")
+        if not 0.0 < self.floor < math.inf:
+            raise ValueError(f"floor must be a finite number above 0, got {self.floor!r}.")
+
     def minimize(
         self,
         oracle: Oracle,

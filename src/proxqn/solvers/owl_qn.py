@@ -75,6 +75,13 @@ class OWLQN:
     max_trials: int = 40
     dense_limit: int = 20_000_000
 
+    def __post_init__(self) -> None:
+        if self.memory < 1:
+            raise ValueError(f"memory must be 1 or above, got {self.memory!r}.")
+        for name in ("sigma", "beta"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}.")
+
     def minimize(
         self,
         oracle: Oracle,

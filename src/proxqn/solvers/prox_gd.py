@@ -61,6 +61,17 @@ class ProxGD:
     relaxation: float = 0.9
     max_trials: int = 60
 
+    def __post_init__(self) -> None:
+        if self.curvature is not None and not 0.0 < self.curvature < math.inf:
+            raise ValueError(
+                "curvature must be a finite number above 0 or None to measure it, "
+                f"got {self.curvature!r}."
+            )
+        if not self.growth > 1.0:
+            raise ValueError(f"growth must be above 1, got {self.growth!r}.")
+        if not 0.0 < self.relaxation <= 1.0:
+            raise ValueError(f"relaxation must be above 0 and at most 1, got {self.relaxation!r}.")
+
     def minimize(
         self,
         oracle: Oracle,

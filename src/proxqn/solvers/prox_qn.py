@@ -20,7 +20,7 @@ import numpy as np
 
 from proxqn import _kernels
 from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector
-from proxqn.solvers import line_search, stopping, subproblem
+from proxqn.solvers import curvature, line_search, stopping, subproblem
 from proxqn.solvers.hessian import CompactBFGS, Scaling
 from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.stopping import Certificate, Status
@@ -214,11 +214,12 @@ class _Run:
             finite = self.begin_at(sketch.point.at, sketch.model)
         if not finite:
             return Status.NOT_FINITE
-        while self.epoch < self.max_epochs:
+        status = None
+        while status is None and self.epoch < self.max_epochs:
             status = self._begin_epoch() or self._run_epoch()
-            if status is not None:
-                return status
-        return Status.MAX_ITER
+        if self.callback is not None and status not in (Status.CALLBACK, Status.MAX_ITER):
+            self.callback(self.trace[-1])  # the last row; the others went out before their step
+        return status or Status.MAX_ITER
 
     def begin_at(self, at: WorkingSet, model: CompactBFGS) -> bool:
         """Evaluate the starting point; False where the loss is not finite there."""
@@ -272,19 +273,19 @@ class _Run:
         self._certify_row()
         status = stopping.reached(self.certificate, point.objective, penalty, self.tol)
         if status is None and self.epoch == 1 and self.cold and self.settings.gamma is None:
-            self.model.gamma = self._measure_curvature()
+            self.model.gamma = curvature.measure(self.oracle, penalty, self.point.at, point.loss)
         return status
 
     def _run_epoch(self) -> Status | None:
         """Iterate on a shrinking working set until its violation is below the tolerance."""
         while True:
+            if self.callback is not None and self.callback(self.trace[-1]):
+                return Status.CALLBACK
             if self.iteration >= self.max_iter:
                 return Status.MAX_ITER
             status = self._iterate()
             if status is not None:
                 return status
-            if self.callback is not None and self.callback(self.trace[-1]):
-                return Status.CALLBACK
             # After the very first step all variables are looked at again (the paper's M̂ = ∞).
             if self.violation <= self.tolerance or (self.cold and self.iteration == 1):
                 return None
@@ -362,21 +363,6 @@ class _Run:
 
     def _margin(self) -> float:
         return self.violation / self.oracle.n_samples
-
-    def _measure_curvature(self) -> float:
-        """Return dᵀHd/dᵀd along the first direction: one forward pass instead of many trials.
-
-        The probe is short enough that ℓ, to first order, falls by a tenth.
-        """
-        at, loss = self.point.at, self.point.loss
-        d = self.penalty.prox(at.w - at.g, 1.0) - at.w
-        slope, square = float((at.g * d).sum()), float((d * d).sum())
-        if not slope < 0.0:
-            return 1.0
-        probe = 0.1 * max(abs(loss), 1e-3) / -slope
-        self.oracle.move(SparseVector(at.coordinates, d).nonzero())
-        curvature = 2.0 * (self.oracle.value_at(probe) - loss - probe * slope) / probe**2 / square
-        return curvature if 0.0 < curvature < math.inf else 1.0
 
     def _new_model(self, gamma: float, size: int) -> CompactBFGS:
         settings = self.settings

@@ -61,6 +61,14 @@ class SGD:
     subsample: int = 1000
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.rate is not None and not 0.0 < self.rate < math.inf:
+            raise ValueError(
+                f"rate must be a finite number above 0 or None to choose it, got {self.rate!r}."
+            )
+        if self.subsample < 1:
+            raise ValueError(f"subsample must be 1 or above, got {self.subsample!r}.")
+
     def minimize(
         self,
         oracle: Oracle,
@@ -109,7 +117,7 @@ class _Run:
                 rate = self._choose_rate(start)
         self.samples.restart(start)
         while status is None and (status := record.consult()) is None:
-            status = self._pass(rate or 0.0)
+            status = self._pass(rate or _FIRST_RATE)
         return status
 
     def _pass(self, rate: float) -> Status | None:
