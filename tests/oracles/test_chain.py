@@ -577,23 +577,26 @@ def test_pack_leaves_out_pairs_that_have_no_weight():
 @pytest.mark.parametrize("pairs", list(Pairs))
 @pytest.mark.parametrize("binary", [True, False])
 def test_a_subsample_is_the_scaled_loss_of_its_sequences_in_the_same_coordinates(pairs, binary):
-    problem = random_chain(14, n_labels=4, n_features=25, n_sequences=40, binary=binary)
+    problem = random_chain(14, n_labels=4, n_features=25, n_sequences=80, binary=binary)
     problem = problem.with_weights()
     oracle = problem.oracle(pairs=pairs)
     part = oracle.subsample(0.3, seed=5)
     assert part.n_coordinates == oracle.n_coordinates
-    assert part.n_samples == 12
+    assert 0.2 * 80 <= part.n_samples <= 0.4 * 80
     w = random_weights(oracle, 1)
     value = go_to(oracle, w)
     part_value = go_to(part, w)
-    losses, _ = part.sample_losses()
+    losses, part_weights = part.sample_losses()
     whole, _ = oracle.sample_losses()
-    # Losses tell the sequences apart: find which were drawn, then scale them by hand.
+    # Losses tell the sequences apart: find which were drawn, then weight them by hand.
     chosen = np.array([np.abs(whole - loss).argmin() for loss in losses])
-    assert len(set(chosen)) == 12
+    assert len(set(chosen)) == part.n_samples
     np.testing.assert_allclose(losses, whole[chosen], **EXACT)
-    factors = np.zeros(40)
-    factors[chosen] = problem.sample_weight[chosen] * 40 / 12
+    scale = part_weights / problem.sample_weight[chosen]
+    np.testing.assert_allclose(scale, scale[0], rtol=1e-13)  # one factor, up to the whole's size
+    assert 0.5 * value < part_value < 2.0 * value
+    factors = np.zeros(80)
+    factors[chosen] = part_weights
     assert part_value == pytest.approx(factors @ whole, rel=1e-12)
     by_hand = replace(problem, sample_weight=factors).oracle(pairs=pairs)
     go_to(by_hand, w)
@@ -602,8 +605,9 @@ def test_a_subsample_is_the_scaled_loss_of_its_sequences_in_the_same_coordinates
 
 
 def test_subsamples_depend_on_the_seed_and_only_on_it():
-    oracle = random_chain(14, n_sequences=40).oracle()
-    values = [oracle.subsample(0.3, seed).value_at(0.0) for seed in (1, 1, 2)]
+    oracle = random_chain(14, n_sequences=80).oracle()
+    w = random_weights(oracle, 1)
+    values = [go_to(oracle.subsample(0.3, seed), w) for seed in (1, 1, 2)]
     assert values[0] == values[1] != values[2]
 
 
