@@ -85,3 +85,16 @@ def test_a_corpus_beyond_32_bit_slots_is_refused():
     """Before any array of that size is made."""
     with pytest.raises(ValueError, match="split the corpus"):
         SequenceLayout.from_lengths(np.array([2**31 - 8, 100]))
+
+
+def test_a_subset_keeps_slots_in_order():
+    lengths = np.random.default_rng(0).integers(1, 9, size=100)
+    layout = SequenceLayout.from_lengths(lengths)
+    part, sequences, slot_map = layout.subset(np.array([0, 3, 4, len(layout.first) - 1]))
+    np.testing.assert_array_equal(part.lengths, lengths[sequences])
+    kept = slot_map[slot_map >= 0]
+    assert (np.diff(kept) > 0).all()
+    np.testing.assert_array_equal(np.sort(part.token_slot), kept)
+    owner = np.repeat(np.arange(100), lengths)
+    old = layout.token_slot[np.isin(owner, sequences)]
+    np.testing.assert_array_equal(slot_map[old], part.token_slot)
