@@ -11,7 +11,7 @@ from proxqn import _kernels
 from proxqn.capabilities import BlockPass, BlockRule, BlockSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
-from proxqn.oracles.block_kernel import descend
+from proxqn.oracles.block_kernel import BlockRows
 from proxqn.oracles.chain_samples import join, split
 from proxqn.oracles.weight_rows import WeightRows
 from proxqn.problem import Floats, Ints, SparseVector
@@ -39,6 +39,7 @@ class ChainBlocks(BlockSteps):
         sample_weight: Floats | None,
     ) -> None:
         self._unigrams = WeightRows(data.n_columns, n_labels)
+        self._blocks = BlockRows(self._unigrams)
         self._transitions = np.zeros((n_labels, n_labels))
         self._losses = np.zeros(layout.n_sequences)
         self._sample_weight = sample_weight
@@ -74,18 +75,18 @@ class ChainBlocks(BlockSteps):
     def restart(self, weights: SparseVector) -> None:
         """Go to ``weights``."""
         unigrams, self._transitions = split(weights, self._unigrams, len(self._transitions))
-        self._unigrams.put(unigrams)
+        self._blocks.put(unigrams)
         self._kernel.put_transitions(self._transitions)
         self._kernel.restart()
 
     def descend(self, blocks: Ints, rule: BlockRule, *, budget: int) -> BlockPass:
         """Move blocks in turn."""
-        return descend(self._kernel, blocks, rule, budget)
+        return self._blocks.descend(self._kernel, blocks, rule, budget)
 
     def weights(self) -> SparseVector:
         """Return the weights."""
         self._kernel.get_transitions(self._transitions)
-        return join(self._unigrams, self._transitions)
+        return join(self._blocks.take(), self._unigrams, self._transitions)
 
     def loss(self) -> float:
         """Sum the losses of the last forward inferences."""

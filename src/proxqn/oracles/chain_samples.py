@@ -77,7 +77,7 @@ class ChainSamples(SampleSteps):
         """Return the weights, all penalties brought up to date."""
         self._kernel.settle()
         self._kernel.get_transitions(self._transitions)
-        return join(self._unigrams, self._transitions)
+        return join(self._unigrams.take(), self._unigrams, self._transitions)
 
     def loss(self, order: Ints) -> float:
         """Run forward on each sequence."""
@@ -93,9 +93,9 @@ def split(weights: SparseVector, rows: WeightRows, n_labels: int) -> tuple[Spars
     return SparseVector(weights.coordinates[:at], weights.values[:at]), transitions
 
 
-def join(rows: WeightRows, transitions: Floats) -> SparseVector:
+def join(unigrams: SparseVector, rows: WeightRows, transitions: Floats) -> SparseVector:
     """Return unigram weights and transitions as one vector, numbered as in the chain oracle."""
-    unigrams, pairs = rows.take(), np.flatnonzero(transitions)
+    pairs = np.flatnonzero(transitions)
     return SparseVector(
         np.concatenate([unigrams.coordinates, pairs + len(rows.array) * rows.size]),
         np.concatenate([unigrams.values, transitions.ravel()[pairs]]),

@@ -11,7 +11,7 @@ from proxqn import _kernels
 from proxqn.capabilities import BlockPass, BlockRule, BlockSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.hierarchy import Hierarchy
-from proxqn.oracles.block_kernel import descend
+from proxqn.oracles.block_kernel import BlockRows
 from proxqn.oracles.weight_rows import WeightRows
 from proxqn.problem import Floats, Ints, SparseVector
 
@@ -30,6 +30,7 @@ class TreeBlocks(BlockSteps):
     ) -> None:
         n = len(leaves)
         self._rows = WeightRows(data.n_columns, len(hierarchy))
+        self._blocks = BlockRows(self._rows)
         self._losses = np.zeros(n)
         self._sample_weight = sample_weight
         self._kernel = _kernels.TreeBlocks(
@@ -55,16 +56,16 @@ class TreeBlocks(BlockSteps):
 
     def restart(self, weights: SparseVector) -> None:
         """Go to ``weights``."""
-        self._rows.put(weights)
+        self._blocks.put(weights)
         self._kernel.restart()
 
     def descend(self, blocks: Ints, rule: BlockRule, *, budget: int) -> BlockPass:
         """Move blocks in turn."""
-        return descend(self._kernel, blocks, rule, budget)
+        return self._blocks.descend(self._kernel, blocks, rule, budget)
 
     def weights(self) -> SparseVector:
         """Return the weights."""
-        return self._rows.take()
+        return self._blocks.take()
 
     def loss(self) -> float:
         """Sum the losses of the last forward inferences."""

@@ -38,15 +38,18 @@ class WeightRows:
 
     def put(self, weights: SparseVector) -> None:
         """Set these weights and no others."""
-        self.array.ravel()[np.flatnonzero(self.array)] = 0.0
+        self.array.ravel()[np.flatnonzero(self.array)] = 0.0  # writes to no page still untouched
         column, label = np.divmod(weights.coordinates, self.size)
         self.array[column, label] = weights.values
 
-    def take(self) -> SparseVector:
-        """Return the weights that are not zero."""
-        flat = np.flatnonzero(self.array)
+    def take(self, columns: Ints | None = None) -> SparseVector:
+        """Return the weights that are not zero, of all columns or of these (ascending)."""
+        array = self.array if columns is None else self.array[columns]
+        flat = np.flatnonzero(array)
         column, label = np.divmod(flat, self.width)
-        return SparseVector(column * self.size + label, self.array.ravel()[flat])
+        values = array.ravel()[flat]
+        column = column if columns is None else columns[column]
+        return SparseVector(column * self.size + label, values)
 
     def mask(self, start: Ints, labels: NDArray[np.int32]) -> Floats:
         """Return 1 where column c has one of ``labels[start[c]:start[c+1]]``, else 0."""

@@ -124,6 +124,9 @@ class _Run:
         record, step = self.record, rate / (1.0 + self.record.iteration)
         with record.timed("samples"):
             self.samples.descend(self.random.permutation(self.n), rate=rate, lam=self.lam)
+        with (
+            record.evaluation()
+        ):  # penalties due are as good paid later: only the reader needs them
             weights = self.samples.weights()
         for operation in ("forward", "backward"):
             record.oracle.calls.counts[operation] += 1
