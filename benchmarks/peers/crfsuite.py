@@ -12,7 +12,6 @@ passes ``max_iterations`` and saves the repetition.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Mapping
@@ -22,19 +21,13 @@ from typing import Any
 
 import numpy as np
 import pycrfsuite
-from numpy.typing import NDArray
-from scipy import sparse
 
+from .command_line import arguments
+from .crfsuite_model import read_weights
 from .memory import peak_bytes
+from .named import named_sequences
 from .problem import Problem
 from .run import Iteration, PeerRun
-
-# A record of the model file's feature chunk (crf1d_model.c). The file is read beside
-# Tagger.info() because the latter rounds weights to six decimals and so loses small ones.
-FEATURE_RECORD = np.dtype([("kind", "<u4"), ("src", "<u4"), ("dst", "<u4"), ("weight", "<f8")])
-OFFSET_FIELD = 28  # where the file's header keeps the offset of the feature chunk
-CHUNK_HEADER = np.dtype([("name", "S4"), ("size", "<u4"), ("n", "<u4")])
-STATE, TRANSITION = 0, 1  # kinds of feature
 
 
 class TargetReached(Exception):  # noqa: N818 - a way to leave CRFsuite's loop, not an error
@@ -107,7 +100,9 @@ def train(
     params : mapping, optional
         Other CRFsuite parameters, such as ``{"delta": 1e-9, "period": 50}``.
     """
-    options = _options(lam, max_iterations, observed_only=observed_only) | dict(params or {})
+    options = objective_options(lam, max_iterations, observed_only=observed_only) | dict(
+        params or {}
+    )
     trainer = RecordingTrainer("lbfgs", options)
     started = time.perf_counter()
     _feed(trainer, problem)
@@ -120,7 +115,7 @@ def train(
         timed = _train_timed(trainer, model_path, target)
         # The kernel keeps this counter loosely: it was seen to fall by a few hundred kB.
         timed["train_peak_bytes"] = max(timed["train_peak_bytes"], prepare_peak)
-        coef, transitions = _read_weights(model_path, *shape)
+        coef, transitions = read_weights(model_path, *shape)
     return PeerRun(
         peer=f"python-crfsuite {version('python-crfsuite')}",
         lam=lam,
@@ -133,7 +128,9 @@ def train(
     )
 
 
-def _options(lam: float, max_iterations: int | None, *, observed_only: bool) -> dict[str, Any]:
+def objective_options(
+    lam: float, max_iterations: int | None, *, observed_only: bool
+) -> dict[str, Any]:
     """Return the parameters under which CRFsuite minimises exactly λ‖w‖₁ + ℓ(w)."""
     limit = {} if max_iterations is None else {"max_iterations": max_iterations}
     all_pairs = int(not observed_only)
@@ -148,23 +145,16 @@ def _options(lam: float, max_iterations: int | None, *, observed_only: bool) -> 
 
 def _feed(trainer: RecordingTrainer, problem: Problem) -> None:
     """Give CRFsuite the data, a sequence at a time: no Python object outlives its sequence."""
-    X, is_binary = problem.X, problem.is_binary
-    attributes = [b"%d" % j for j in range(X.shape[1])]  # bytes: CRFsuite need not encode them
-    labels = [str(k) for k in range(problem.n_labels)]
-    ends = np.cumsum(problem.lengths)
-    for first, last in zip(ends - problem.lengths, ends, strict=True):
-        items: list[Any] = []
-        for begin, end in zip(X.indptr[first:last], X.indptr[first + 1 : last + 1], strict=True):
-            names = [attributes[j] for j in X.indices[begin:end].tolist()]
-            values = X.data[begin:end]
-            items.append(names if is_binary else dict(zip(names, values.tolist(), strict=True)))
-        trainer.append(items, [labels[k] for k in problem.y[first:last].tolist()])
+    binary = problem.is_binary
+    for items, labels in named_sequences(problem):
+        trainer.append([list(item) for item in items] if binary else items, labels)
 
 
 def _train_timed(
     trainer: RecordingTrainer, model_path: Path, target: float | None
 ) -> dict[str, Any]:
     """Train, and return the fields of `PeerRun` that belong to the timed run."""
+    cpu_started = time.process_time()
     try:
         trainer.record(model_path, target)
     except TargetReached:
@@ -172,6 +162,7 @@ def _train_timed(
     timed = {
         "setup_seconds": trainer.setup_seconds,
         "train_seconds": time.perf_counter() - trainer.started,
+        "train_cpu_seconds": time.process_time() - cpu_started,
         "train_peak_bytes": peak_bytes(),
         "stop": trainer.stop,
         "history": trainer.history,
@@ -193,53 +184,9 @@ def _repeat(trainer: RecordingTrainer, model_path: Path) -> None:
         )
 
 
-def _read_weights(
-    model_path: Path, n_labels: int, n_features: int
-) -> tuple[sparse.csr_array[Any, tuple[int, int]], NDArray[np.float64]]:
-    """Return label × feature and from × to weights, exact, in the caller's label order."""
-    tagger = pycrfsuite.Tagger()
-    with tagger.open(str(model_path)):
-        info = tagger.info()
-    label_of = _names_by_id(info.labels)
-    feature_of = _names_by_id(info.attributes)
-    records = _read_records(model_path.read_bytes())
-    state, bigram = records[records["kind"] == STATE], records[records["kind"] == TRANSITION]
-    rows, columns = label_of[state["dst"]], feature_of[state["src"]]
-    coef = sparse.coo_array((state["weight"], (rows, columns)), shape=(n_labels, n_features))
-    transitions = np.zeros((n_labels, n_labels))
-    transitions[label_of[bigram["src"]], label_of[bigram["dst"]]] = bigram["weight"]
-    return coef.tocsr(), transitions
-
-
-def _names_by_id(ids: Mapping[str, str]) -> NDArray[np.int64]:
-    """Return our number (the name CRFsuite was given) at the place of CRFsuite's number."""
-    numbers = np.zeros(len(ids), dtype=np.int64)
-    for name, crfsuite_id in ids.items():
-        numbers[int(crfsuite_id)] = int(name)
-    return numbers
-
-
-def _read_records(model: bytes) -> NDArray[np.void]:
-    """Return the feature records (`FEATURE_RECORD`) of a model file."""
-    offset = int(np.frombuffer(model, "<u4", count=1, offset=OFFSET_FIELD)[0])
-    chunk = np.frombuffer(model, CHUNK_HEADER, count=1, offset=offset)[0]
-    if chunk["name"] != b"FEAT":
-        raise ValueError(f"expected the feature chunk 'FEAT' at {offset}, found {chunk['name']!r}")
-    start = offset + CHUNK_HEADER.itemsize
-    return np.frombuffer(model, FEATURE_RECORD, count=int(chunk["n"]), offset=start)
-
-
 def main() -> None:
     """Read a problem file, train, write the run."""
-    parser = argparse.ArgumentParser(description="Train python-crfsuite on a saved problem.")
-    parser.add_argument("problem", type=Path, help="npz file written by Problem.save")
-    parser.add_argument("run", type=Path, help="JSON file to write; the weights go beside it")
-    parser.add_argument("--lam", type=float, required=True)
-    parser.add_argument("--max-iterations", type=int)
-    parser.add_argument("--target", type=float, help="stop at this logged objective")
-    parser.add_argument("--observed-only", action="store_true")
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
-    args = parser.parse_args()
+    args = arguments("python-crfsuite", with_target=True)
     run = train(
         Problem.load(args.problem),
         args.lam,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,9 @@ from .problem import Problem
 from .run import PeerRun
 
 REPOSITORY = Path(__file__).parents[2]
+ONE_THREAD = {
+    f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "RAYON")
+}
 
 
 def run_isolated(peer: str, problem: Problem, flags: Sequence[str]) -> PeerRun:
@@ -27,9 +31,16 @@ def run_isolated(peer: str, problem: Problem, flags: Sequence[str]) -> PeerRun:
         The adapter's command-line flags, such as ``["--lam", "100"]``.
     """
     with tempfile.TemporaryDirectory(prefix="proxqn-bench-") as folder:
-        problem_path, run_path = Path(folder, "problem.npz"), Path(folder, "run.json")
+        problem_path = Path(folder, "problem.npz")
         problem.save(problem_path)
+        return run_saved(peer, problem_path, flags)
+
+
+def run_saved(peer: str, problem_path: Path, flags: Sequence[str]) -> PeerRun:
+    """Do the same with a problem that `Problem.save` has written."""
+    with tempfile.TemporaryDirectory(prefix="proxqn-bench-") as folder:
+        run_path = Path(folder, "run.json")
         module = f"benchmarks.peers.{peer}"
         command = [sys.executable, "-m", module, str(problem_path), str(run_path), *flags]
-        subprocess.run(command, cwd=REPOSITORY, check=True)
+        subprocess.run(command, cwd=REPOSITORY, env=os.environ | ONE_THREAD, check=True)
         return PeerRun.load(run_path)

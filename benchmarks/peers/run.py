@@ -19,8 +19,9 @@ class Iteration:
     number: int
     seconds: float  # since training started, the peer's own set-up included
     logged_objective: float
-    nonzeros: int
-    evaluations: int  # of value and gradient: line-search trials (the one at w = 0 is in no row)
+    nonzeros: int | None  # None where the log does not say
+    evaluations: int | None  # of value and gradient: trials (the one at w = 0 is in no row)
+    calls: dict[str, float] | None = None  # totals by kind, where the peer separates them
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class PeerRun:
     history: list[Iteration]
     coef: sparse.csr_array[Any, tuple[int, int]]  # [L][p], label × feature
     transitions: NDArray[np.float64]  # [L][L], from × to
+    train_cpu_seconds: float = 0.0  # far below train_seconds: the machine was busy
+    bound: float | None = None  # a certified lower bound of the optimum, where there is one
 
     def save(self, path: Path) -> None:
         """Write ``path`` (JSON) and the weights beside it, with the suffix npz."""
