@@ -1,0 +1,163 @@
+"""The container of model files: named arrays and JSON in a safetensors file with a checksum.
+
+A file is an ordinary safetensors file whose metadata has one entry, ``proxqn``, a JSON text that
+begins with the checksum. The SHA-256 is taken over the whole file with the checksum's own 64 digits
+set to zeros, so it covers every other bit, headers included, and it is compared before anything is
+parsed. No time, host or path is stored: identical contents give identical bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = Mapping[str, NDArray[Any]]
+
+FORMAT_VERSION: Final = 1
+"""Files of this version and all before it can be read."""
+
+_KEY: Final = "proxqn"
+_OPENING: Final = b'{"__metadata__":{"proxqn":"{\\"sha256\\":\\"'
+_DIGITS: Final = 64
+_LENGTH_BYTES: Final = 8  # a safetensors file begins with the size of its JSON header
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model, is damaged, or is of a version this package does not know."""
+
+
+@final
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds: its kind (such as ``"chain"``), arrays, and JSON values."""
+
+    kind: str
+    arrays: Arrays
+    meta: dict[str, Any]
+
+
+def to_bytes(contents: Contents) -> bytes:
+    """Return the file's bytes, the same for the same contents.
+
+    Examples
+    --------
+    >>> some = Contents("chain", {"w": np.array([1.0])}, {"lam": 0.5})
+    >>> data = to_bytes(some)
+    >>> data == to_bytes(some), from_bytes(data).meta
+    (True, {'lam': 0.5})
+    """
+    from safetensors.numpy import save
+
+    head = {"sha256": "0" * _DIGITS, "version": FORMAT_VERSION, "kind": contents.kind}
+    # One metadata entry only: safetensors writes several in an order that changes between runs.
+    text = json.dumps(
+        head | {"meta": contents.meta}, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+    )
+    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    blank = save(arrays, {_KEY: text})
+    at = _LENGTH_BYTES + len(_OPENING)
+    if blank[_LENGTH_BYTES:at] != _OPENING:
+        raise RuntimeError("this version of safetensors writes its metadata elsewhere in the file.")
+    return b"".join([blank[:at], _digest(blank, at), blank[at + _DIGITS :]])
+
+
+def from_bytes(data: bytes, name: str = "the file") -> Contents:
+    """Check the checksum and return the contents; ``name`` stands in error messages."""
+    at = _LENGTH_BYTES + len(_OPENING)
+    if not data:
+        raise ModelFileError(f"{name}: the file is empty; expected a proxqn model.")
+    if data[_LENGTH_BYTES:at] != _OPENING:
+        raise ModelFileError(
+            f"{name}: not a proxqn model, or damaged at its beginning. Expected a file written by "
+            "proxqn.save or `proxqn train`."
+        )
+    if data[at : at + _DIGITS] != _digest(data, at):
+        raise ModelFileError(
+            f"{name}: damaged: the checksum does not match the contents ({len(data):,} bytes). "
+            "Copy the file again, or train again."
+        )
+    return _parse(data, name)
+
+
+def _digest(data: bytes, at: int) -> bytes:
+    digest = hashlib.sha256()
+    view = memoryview(data)
+    for part in (view[:at], b"0" * _DIGITS, view[at + _DIGITS :]):
+        digest.update(part)
+    return digest.hexdigest().encode()
+
+
+def _parse(data: bytes, name: str) -> Contents:
+    """Parse a file whose checksum is right: what fails now was never a good file."""
+    try:
+        size = int.from_bytes(data[:_LENGTH_BYTES], "little")
+        header = json.loads(data[_LENGTH_BYTES : _LENGTH_BYTES + size])
+        head = json.loads(header["__metadata__"][_KEY])
+        version, kind, meta = head["version"], head["kind"], head["meta"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ModelFileError(
+            f"{name}: the header cannot be read; this is no proxqn model."
+        ) from None
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise ModelFileError(
+            f"{name}: format version {version!r}; this package reads versions 1 to "
+            f"{FORMAT_VERSION}. Install a newer proxqn."
+        )
+    return Contents(str(kind), _read_arrays(data, name), dict(meta))
+
+
+def _read_arrays(data: bytes, name: str) -> Arrays:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return load(data)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ModelFileError(f"{name}: the arrays cannot be read ({error}).") from None
+
+
+def write(contents: Contents, path: str | os.PathLike[str]) -> None:
+    """Write a file so that its name holds the old file or the whole new one at any moment."""
+    write_atomically(to_bytes(contents), path)
+
+
+def read(path: str | os.PathLike[str]) -> Contents:
+    """Read a file back; :class:`ModelFileError` if it is damaged."""
+    return from_bytes(Path(path).read_bytes(), os.fspath(path))
+
+
+def write_atomically(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Write beside the target, bring it to disk, then rename: no reader sees half a file."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the rename itself to disk, where the system has a way to."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
