@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from proxqn import _kernels
-from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector
+from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector, Sweep
 from proxqn.solvers import curvature, line_search, stopping, subproblem
 from proxqn.solvers.hessian import CompactBFGS, Scaling
 from proxqn.solvers.line_search import Armijo
@@ -289,7 +289,22 @@ class _Run:
             # After the very first step all variables are looked at again (the paper's M̂ = ∞).
             if self.violation <= self.tolerance or (self.cold and self.iteration == 1):
                 return None
+            if self._within_reach():
+                return None
             self._shrink()
+
+    def _within_reach(self) -> bool:
+        """Whether the run would end if no variable outside the working set were violated.
+
+        Then a sweep, which decides it, is worth more than iterations to a tolerance not asked for.
+        """
+        point = self.point
+        inside = Sweep(
+            SparseVector(point.at.coordinates, point.at.g),
+            float(np.abs(point.at.g).max(initial=0.0)),
+        )
+        here = stopping.certify(self.oracle, self.penalty, point.loss, point.at, inside)
+        return stopping.reached(here, point.objective, self.penalty, self.tol) is not None
 
     def _iterate(self) -> Status | None:
         """Make one step: inner problem, line search, update. None if all went well."""
