@@ -166,7 +166,9 @@ class _Run:
         )
 
     def _record(self, part: BlockPass, active: Ints) -> None:
-        record, weights, loss = self.record, self.blocks.weights(), self.blocks.loss()
+        record = self.record
+        with record.evaluation():
+            weights, loss = self.blocks.weights(), self.blocks.loss()
         counts = record.oracle.calls.counts
         counts["forward"] += part.forward / self.n
         counts["backward"] += part.backward / self.n
