@@ -104,9 +104,9 @@ def read_weights(
 
 def _check_names(y: Any) -> NDArray[Any]:
     names: NDArray[Any] = column_or_1d(y, warn=True)
-    if names.dtype.kind in "Ofc":
+    if names.dtype.kind in "Ofc":  # text and integers are labels beyond doubt
         assert_all_finite(names, input_name="y")
-    check_classification_targets(names)
+        check_classification_targets(names)
     return names
 
 
