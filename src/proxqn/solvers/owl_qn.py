@@ -31,7 +31,7 @@ from proxqn.solvers import curvature
 from proxqn.solvers.prox_qn import Callback, Solution
 from proxqn.solvers.recording import Point, Recorder
 from proxqn.solvers.stopping import Status
-from proxqn.solvers.working_set import WorkingSet
+from proxqn.solvers.working_set import WorkingSet, gather
 
 _ROUNDING = 8 * np.finfo(float).eps  # relative error of a sum of losses, with room
 _CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
@@ -129,7 +129,7 @@ class _Run:
         status = record.begin(start)
         if status is not None:
             return status
-        at, status = record.look(self.level, record.point.weights, record.point.loss)
+        at, status = self._look(record.point.weights, record.point.loss)
         if status is None:
             self.gamma = curvature.measure(self.oracle, self.penalty, at, record.point.loss)
         while status is None and (status := record.consult()) is None:
@@ -141,9 +141,25 @@ class _Run:
             point = Point(weights, trial.loss, trial.objective)
             record.advance(point, step=trial.alpha, trials=trial.trials, event=event)
             old = at
-            at, status = record.look(self.level, weights, trial.loss)
+            at, status = self._look(weights, trial.loss)
             at = self._learn(old, trial.w, at)
         return status
+
+    def _look(self, weights: SparseVector, loss: float) -> tuple[WorkingSet, Status | None]:
+        """Take the gradient and certify; a sweep over everything needs no merging with w."""
+        if self.level != _ALL:
+            return self.record.look(self.level, weights, loss)
+        sweep = self.oracle.sweep(_ALL)
+        found = sweep.gradient
+        position = np.searchsorted(found.coordinates, weights.coordinates)
+        known = np.append(found.coordinates, -1)[position] == weights.coordinates
+        if not known.all():  # a start with weights the model does not have
+            at = gather(self.oracle, weights, sweep)
+        else:
+            w = np.zeros(len(found.values))
+            w[position] = weights.values
+            at = WorkingSet(found.coordinates, w, found.values)
+        return at, self.record.certify(at, sweep, loss)
 
     def _iterate(self, at: WorkingSet) -> tuple[_Trial | None, str]:
         """Search along the quasi-Newton direction; failing that, along steepest descent."""
