@@ -46,12 +46,14 @@ def pack(saved: SavedChain) -> Contents:
     }
     if encoder is not None:
         used = _used_columns(coef, encoder)
-        coef = sp.csr_array(sp.csc_array(coef)[:, used])
-        arrays |= pieces.pack_names("features", encoder.vocabulary.subset(used))
+        names = encoder.vocabulary
+        if len(used) < len(names):
+            coef, names = sp.csr_array(sp.csc_array(coef)[:, used]), names.subset(used)
+        arrays |= pieces.pack_names("features", names)
         meta["encoder"] = _pack_encoder(encoder)
     elif hasattr(model, "feature_names_in_"):
-        names = Vocabulary.from_names(model.feature_names_in_.tolist())
-        arrays |= pieces.pack_names("feature_names_in", names)
+        given = Vocabulary.from_names(model.feature_names_in_.tolist())
+        arrays |= pieces.pack_names("feature_names_in", given)
     if saved.reading is not None:
         meta["reading"] = saved.reading
     meta["n_features"] = coef.shape[1]
@@ -96,7 +98,9 @@ def _used_columns(coef: sp.csr_array, encoder: SequenceEncoder) -> NDArray[np.in
             f"the encoder has {len(encoder.vocabulary)} features, but the model was fitted with "
             f"{coef.shape[1]}. Pass the encoder that made the model's data."
         )
-    used = np.unique(coef.indices[coef.data != 0.0]).astype(np.int64)
+    has_weight = np.zeros(coef.shape[1], dtype=bool)
+    has_weight[coef.indices[coef.data != 0.0]] = True
+    used = np.flatnonzero(has_weight)
     return used if len(used) else np.zeros(1, np.int64)  # a matrix needs a column
 
 

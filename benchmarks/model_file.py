@@ -1,0 +1,71 @@
+"""How long a model file with ten million feature names takes to write and to load.
+
+    python -m benchmarks.model_file [--features 10_000_000]
+
+Every feature has a weight, so none is left out: a file this large has as many nonzero weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import OptimizeResult
+
+from proxqn import ChainCRF
+from proxqn.data.encode import SequenceEncoder
+from proxqn.data.vocabulary import Vocabulary
+from proxqn.persistence import load_with_encoder, save
+from proxqn.solvers.stopping import Status
+
+
+def large_model(n_features: int) -> tuple[ChainCRF, SequenceEncoder]:
+    names = Vocabulary.from_names([f"U{j % 20:02d}:word{j}" for j in range(n_features)])
+    rng = np.random.default_rng(0)
+    model = ChainCRF()
+    model.classes_ = np.array(["B", "I", "O"])
+    model.n_features_in_ = n_features
+    rows, columns = rng.integers(3, size=n_features), np.arange(n_features)
+    model.coef_ = sp.csr_array((rng.normal(size=n_features), (rows, columns)))
+    model.transitions_ = rng.normal(size=(3, 3))
+    model.start_weights_ = model.end_weights_ = np.zeros(3)
+    model.objective_, model.gap_, model.n_iter_, model.n_parameters_ = 1.0, 0.0, 1, 3 * n_features
+    model.status_ = Status.GAP
+    model.result_ = OptimizeResult(kkt=0.0)
+    nothing = Vocabulary.from_names([])
+    return model, SequenceEncoder(vocabulary=names, edge_vocabulary=nothing)
+
+
+def timed(what: str, began: float) -> None:
+    print(f"{what:48s} {time.perf_counter() - began:6.2f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--features", type=int, default=10_000_000)
+    n_features = parser.parse_args().features
+    model, encoder = large_model(n_features)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.proxqn"
+        began = time.perf_counter()
+        save(model, path, encoder=encoder)
+        timed(f"save, {os.path.getsize(path) / 1e6:,.0f} MB", began)
+        for _ in range(3):
+            began = time.perf_counter()
+            saved = load_with_encoder(path)
+            timed(f"load, {len(saved.encoder.vocabulary):,} features", began)
+        began = time.perf_counter()
+        new = saved.encoder.transform([[["U00:word0"], ["U01:word1", "unseen"]]])
+        timed("first sentence: index of the names", began)
+        began = time.perf_counter()
+        saved.model.predict(new.X, lengths=new.lengths)
+        timed("first sentence: labels", began)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""``proxqn export``: a chain as another program's text."""
+
+from __future__ import annotations
+
+import click
+
+from proxqn.persistence import model_file, to_crfpp, to_crfsuite
+from proxqn.persistence.chain import SavedChain
+from proxqn.persistence.container import ModelFileError, write_atomically
+
+
+@click.command(epilog="\b\nExample:\n  proxqn export model.proxqn --to crfsuite -o model.txt\n")
+@click.argument("model")
+@click.option("--to", "program", type=click.Choice(["crfsuite", "crfpp"]), required=True,
+              help="CRFsuite's text dump, or CRF++'s text model.")  # fmt: skip
+@click.option("-o", "--output", default="-", show_default=True, help="File to write.")
+def export(model: str, program: str, output: str) -> None:
+    """Write a chain MODEL as text that tools for CRFsuite or CRF++ read."""
+    saved = model_file.read(model)
+    if not isinstance(saved, SavedChain):
+        raise ModelFileError(f"{model}: a tree model; only chains can be exported.")
+    if program == "crfsuite":
+        lines = to_crfsuite(saved.model, saved.encoder)
+    elif saved.encoder is not None:
+        lines = to_crfpp(saved.model, saved.encoder)
+    else:
+        raise ModelFileError(f"{model}: saved without an encoder, which CRF++'s form needs.")
+    text = "".join(lines)
+    if output == "-":
+        click.echo(text, nl=False)
+    else:
+        write_atomically(text.encode(), output)

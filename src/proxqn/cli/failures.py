@@ -1,0 +1,76 @@
+"""How commands end when something is wrong: one line on standard error and an exit code.
+
+Codes follow BSD's ``sysexits.h``. An error nobody foresaw keeps its traceback: it is a bug.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import IntEnum
+from typing import NoReturn
+
+import click
+
+
+class Exit(IntEnum):
+    """Exit codes."""
+
+    USAGE = 2  # click's own
+    DATA = 65  # a fault in data, templates or a model file
+    NO_INPUT = 66
+    CANNOT_WRITE = 73
+    INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class OutputError(Exception):
+    """The output cannot be written."""
+
+
+def run(command: click.Command) -> NoReturn:
+    """Run a command and leave with its exit code."""
+    try:
+        code = command.main(standalone_mode=False)
+        _flush()
+    except BrokenPipeError:  # the reader has seen enough, as in `proxqn predict … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except (KeyboardInterrupt, click.Abort):
+        code = _fail("interrupted; nothing was written.", Exit.INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except Exception as error:
+        code = report(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def report(error: Exception) -> int:
+    """Say what a foreseen error means and return its exit code; raise any other."""
+    # ValueError is what readers, templates, estimators and model files raise for bad content.
+    match error:
+        case FileNotFoundError():
+            return _fail(f"{error.filename}: no such file.", Exit.NO_INPUT)
+        case IsADirectoryError():
+            return _fail(f"{error.filename}: is a folder, expected a file.", Exit.NO_INPUT)
+        case PermissionError():
+            return _fail(f"{error.filename}: no permission.", Exit.NO_INPUT)
+        case OutputError():
+            return _fail(str(error), Exit.CANNOT_WRITE)
+        case ValueError() | TypeError() if not _is_bug(error):
+            return _fail(str(error), Exit.DATA)
+    raise error
+
+
+def _is_bug(error: Exception) -> bool:
+    """Tell a TypeError of Python itself from one that this package raised on purpose."""
+    return isinstance(error, TypeError) and not str(error).rstrip().endswith((".", ")"))
+
+
+def _fail(message: str, code: Exit) -> int:
+    click.echo(f"proxqn: {message}", err=True)
+    return int(code)
+
+
+def _flush() -> None:
+    sys.stdout.flush()

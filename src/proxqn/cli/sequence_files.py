@@ -1,0 +1,109 @@
+"""Files of sequences on the command line: four formats, one set of options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self, TypeVar, final
+
+import click
+
+from proxqn.data.readers import (
+    CONLLU_COLUMNS,
+    DataFileError,
+    SequenceRecord,
+    read_columns,
+    read_conllu,
+    read_crfsuite,
+    read_jsonl,
+)
+
+FORMATS = ("columns", "conllu", "crfsuite", "jsonl")
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@final
+@dataclass(frozen=True)
+class Reading:
+    """How a file of sequences is read; stored with the model, so that predict reads alike."""
+
+    format: str = "columns"
+    separator: str | None = None
+    label_column: int = -1
+    comment: str | None = None
+    label: str = "UPOS"
+    encoding: str = "utf-8"
+
+    @property
+    def needs_templates(self) -> bool:
+        """Whether the file holds columns, of which templates make features."""
+        return self.format in ("columns", "conllu")
+
+    def records(self, source: str, *, labelled: bool) -> Iterator[SequenceRecord]:
+        """Stream a file; without ``labelled`` a label column is a column like others."""
+        match self.format:
+            case "columns":
+                column = self.label_column if labelled else None
+                return read_columns(
+                    source,
+                    separator=self.separator,
+                    label_column=column,
+                    comment=self.comment,
+                    encoding=self.encoding,
+                )
+            case "conllu":
+                return read_conllu(source, label=self.label if labelled else None)
+            case "crfsuite":
+                return read_crfsuite(source, encoding=self.encoding)
+            case _:
+                return read_jsonl(source)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options, for the model file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any] | None) -> Self:
+        """Return the options a model was trained with; unknown ones are left alone."""
+        known = {k: v for k, v in (stored or {}).items() if k in cls.__dataclass_fields__}
+        return cls(**known)
+
+    def changed(self, options: dict[str, Any]) -> Reading:
+        """Return the reading with the options that were given on the command line."""
+        return replace(self, **{k: v for k, v in options.items() if v is not None})
+
+
+def reading_options(command: _F) -> _F:
+    """Add the options of :class:`Reading` to a command; not given means None."""
+    options = (
+        click.option(
+            "--format", "format", type=click.Choice(FORMATS), default=None,
+            help="The file's format: columns (CoNLL; the default), CoNLL-U, CRFsuite's attributes, "
+            "JSON lines. A model remembers it.",
+        ),
+        click.option("--separator", default=None, callback=_unescape,
+                     help="Between columns; runs of spaces and tabs by default. \\t is a tab."),
+        click.option("--label-column", type=int, default=None,
+                     help="Column of the label, from 0; -1, the last, by default."),
+        click.option("--comment", default=None,
+                     help="Lines that begin with this are left out."),
+        click.option("--label", type=click.Choice(CONLLU_COLUMNS), default=None,
+                     help="CoNLL-U: the column to predict; UPOS by default."),
+        click.option("--encoding", default=None, help="UTF-8 by default."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _unescape(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else value.replace("\\t", "\t")
+
+
+def require_labels(records: Iterator[SequenceRecord], source: str) -> Iterator[SequenceRecord]:
+    """Pass sequences on; refuse one without labels."""
+    for record in records:
+        if record.labels is None:
+            raise DataFileError(source, record.line, "expected labels, but the sequence has none")
+        yield record

@@ -1,0 +1,193 @@
+"""The work of ``proxqn train``: read, fit, write, say what was reached."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from proxqn.cli import resuming
+from proxqn.cli.encoding import encode
+from proxqn.cli.failures import Exit, OutputError
+from proxqn.cli.scoring import chain_scores, tree_scores
+from proxqn.cli.sequence_files import Reading
+from proxqn.cli.tree_files import TreeReading, read_hierarchy, read_labelled
+from proxqn.cli.watching import Display, Stop, Watched, fit
+from proxqn.data.encode import SequenceEncoder
+from proxqn.data.templates import TemplateError, Templates
+from proxqn.estimators.chain_crf import ChainCRF
+from proxqn.estimators.hierarchical import HierarchicalClassifier
+from proxqn.persistence import SavedChain, SavedTree, model_file
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """What was asked for, beside the data."""
+
+    output: str
+    lam: float
+    l2: float
+    tol: float
+    max_iter: int
+    solver: str
+    seed: int
+    jobs: int
+    dev: str | None
+    checkpoint: str | None
+    checkpoint_every: int | None
+    resume: str | None
+    display: Display
+    stop: Stop
+    began: float
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters that all estimators share."""
+        return {
+            "lam": self.lam,
+            "l2": self.l2,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "n_jobs": self.jobs,
+        }
+
+
+def train_chain(
+    request: Request,
+    data: str,
+    reading: Reading,
+    template: str | None,
+    *,
+    pairs: str,
+    end_weights: bool,
+    min_freq: int,
+) -> None:
+    """Fit a chain CRF and write it with its encoder."""
+    check_writable(request.output, request.checkpoint)
+    templates = None if template is None else _templates(template, request.display)
+    encoder = SequenceEncoder(templates, min_freq=min_freq)
+    encoded = encode(encoder, reading, data, fit=True)
+    request.display.say(
+        f"{len(encoded.lengths):,} sequences, {encoded.X.shape[0]:,} tokens, "
+        f"{encoded.X.shape[1]:,} features ({_elapsed(request)})"
+    )
+    labels = np.array([label for labels in encoded.labels or [] for label in labels])
+    model = ChainCRF(pairs=pairs, end_weights=end_weights, **request.parameters())  # type: ignore[arg-type]
+    problem = resuming.fingerprint(request, encoded.X, labels, encoded.lengths, pairs, end_weights)
+    run = resuming.prepare(request, problem)
+    if run.start is not None:
+        resuming.start_chain_from(model, run.start, encoder)
+    model.solver = Watched(run.solver, request.display, request.stop)  # type: ignore[assignment]
+    fit(model, encoded.X, labels, lengths=encoded.lengths, sample_weight=encoded.weights)
+    model.set_params(solver=request.solver, warm_start=False)
+    saved = SavedChain(model, encoder, reading.to_json())
+    model_file.write(saved, request.output)
+    scores = None
+    if request.dev is not None and not request.stop.requested:
+        scores = chain_scores(model_file.read(request.output), request.dev, reading)
+    _conclude(request, model, scores)
+
+
+def train_tree(
+    request: Request,
+    data: str,
+    hierarchy: str | None,
+    *,
+    ignore: Sequence[int],
+    fit_intercept: bool,
+) -> None:
+    """Fit a label tree and write it."""
+    check_writable(request.output, request.checkpoint)
+    reading = TreeReading(tuple(ignore))
+    tree = None if hierarchy is None else read_hierarchy(hierarchy)
+    rows = read_labelled(data, reading, tree)
+    request.display.say(
+        f"{rows.X.shape[0]:,} samples, {len(np.unique(rows.X.indices)):,} features "
+        f"({_elapsed(request)})"
+    )
+    model = HierarchicalClassifier(tree, fit_intercept=fit_intercept, **request.parameters())
+    labels, names = np.array(rows.labels), () if tree is None else tree.names
+    problem = resuming.fingerprint(request, rows.X, labels, names, fit_intercept)
+    run = resuming.prepare(request, problem)
+    X = rows.X
+    if run.start is not None:
+        X = resuming.start_tree_from(model, run.start, X)
+    model.solver = Watched(run.solver, request.display, request.stop)  # type: ignore[assignment]
+    fit(model, X, labels)
+    model.set_params(solver=request.solver, warm_start=False)
+    saved = SavedTree(model, reading.to_json())
+    model_file.write(saved, request.output)
+    scores = None
+    if request.dev is not None and not request.stop.requested:
+        scores = tree_scores(saved, request.dev)
+    _conclude(request, model, scores)
+
+
+def check_writable(*paths: str | None) -> None:
+    """Refuse a file that could not be written, before hours of work."""
+    for path in filter(None, paths):
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise OutputError(f"{path}: the folder {folder} does not exist; create it first.")
+        if Path(path).is_dir() or not os.access(folder, os.W_OK):
+            raise OutputError(f"{path}: cannot be written.")
+
+
+def _templates(path: str, display: Display) -> Templates:
+    templates = Templates.from_file(path)
+    if templates.edge:
+        template = templates.edge[0]
+        raise TemplateError(
+            f"{path}, line {template.line}: {template.text!r} looks at the observation together "
+            "with a pair of labels, which chains cannot do yet. Use a plain B, or a U template."
+        )
+    if not templates.has_transitions:
+        display.say(f"{path}: no B template; transitions between labels are learned all the same.")
+    return templates
+
+
+def _conclude(request: Request, model: Any, scores: Any) -> None:
+    """Say what was reached; exit code 130 after a signal."""
+    result, size = model.result_, os.path.getsize(request.output)
+    stopped = request.stop.requested
+    request.display.tell(
+        "done",
+        status=model.status_.name,
+        converged=result.success,
+        interrupted=stopped,
+        objective=model.objective_,
+        gap=model.gap_,
+        iterations=model.n_iter_,
+        nonzeros=result.nnz,
+        parameters=model.n_parameters_,
+        model=request.output,
+        bytes=size,
+        seconds=time.perf_counter() - request.began,
+        dev=None if scores is None else scores.to_json(),
+    )
+    gap = model.gap_ / abs(model.objective_) if model.objective_ else 0.0
+    request.display.say(
+        f"objective {model.objective_:,.4f}, proved to be within {gap:.1e} of the optimum; "
+        f"{result.nnz:,} of {model.n_parameters_:,} weights are not zero"
+    )
+    if scores is not None:
+        request.display.say(f"{request.dev}: {scores.line()}")
+    request.display.say(f"{request.output}: {size:,} bytes ({_elapsed(request)})")
+    if stopped:
+        request.display.say(f"interrupted after {model.n_iter_} iterations; {_advice(request)}")
+        raise SystemExit(int(Exit.INTERRUPTED))
+
+
+def _advice(request: Request) -> str:
+    if request.checkpoint is not None and os.path.exists(request.checkpoint):
+        return f"go on with --resume {request.checkpoint}."
+    return f"go on from its weights with --resume {request.output}."
+
+
+def _elapsed(request: Request) -> str:
+    return f"{time.perf_counter() - request.began:.1f} s"
