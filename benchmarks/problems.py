@@ -20,6 +20,11 @@ from proxqn.datasets.ocr import load_ocr
 TEMPLATES = REPOSITORY / "examples" / "chunking.template"
 LONG = Shape(200, 250, 100, n_words=1000, n_noise=1000, noise_per_token=10)
 MANY = Shape(100_000, 20, 10, n_words=5000, n_noise=5000, noise_per_token=12)
+# λ of the generated problems: four or five standard deviations of a noise feature's derivative,
+# √(n p (1 - p)) for n occurrences and a label of probability p. Below two or so most nonzero
+# weights fit noise.
+LONG_LAM, MANY_LAM = 8.0, 100.0
+QUICK_LONG_LAM, QUICK_MANY_LAM = 4.0, 25.0
 QUICK_LONG = Shape(20, 100, 50, n_words=200, n_noise=200, noise_per_token=5)
 QUICK_MANY = Shape(2_000, 20, 10, n_words=500, n_noise=500, noise_per_token=5)
 
@@ -92,16 +97,16 @@ FULL = (
     ),
     Spec(
         "long",
-        "generated: 100 labels, 200 sequences of 250, λ = 5",
+        f"generated: 100 labels, 200 sequences of 250, λ = {LONG_LAM:g}",
         lambda: generate(LONG),
-        lam=5.0,
+        lam=LONG_LAM,
         peer_iterations=150,
     ),
     Spec(
         "many",
-        "generated: 2 million tokens, λ = 100",
+        f"generated: 2 million tokens, λ = {MANY_LAM:g}",
         lambda: generate(MANY),
-        lam=100.0,
+        lam=MANY_LAM,
         peer_iterations=100,
     ),
 )
@@ -126,17 +131,17 @@ QUICK = (
     ),
     Spec(
         "long-quick",
-        "generated: 50 labels, 20 sequences of 100, λ = 1",
+        f"generated: 50 labels, 20 sequences of 100, λ = {QUICK_LONG_LAM:g}",
         lambda: generate(QUICK_LONG),
-        lam=1.0,
+        lam=QUICK_LONG_LAM,
         peer_iterations=60,
         tol=1e-6,
     ),
     Spec(
         "many-quick",
-        "generated: 40,000 tokens, λ = 5",
+        f"generated: 40,000 tokens, λ = {QUICK_MANY_LAM:g}",
         lambda: generate(QUICK_MANY),
-        lam=5.0,
+        lam=QUICK_MANY_LAM,
         peer_iterations=60,
         tol=1e-6,
     ),

@@ -105,7 +105,7 @@ def train(
     )
     trainer = RecordingTrainer("lbfgs", options)
     started = time.perf_counter()
-    _feed(trainer, problem)
+    feed(trainer, problem)
     prepare_seconds = time.perf_counter() - started
     prepare_peak = peak_bytes()
     shape = (problem.n_labels, problem.X.shape[1])
@@ -143,7 +143,7 @@ def objective_options(
     }
 
 
-def _feed(trainer: RecordingTrainer, problem: Problem) -> None:
+def feed(trainer: RecordingTrainer, problem: Problem) -> None:
     """Give CRFsuite the data, a sequence at a time: no Python object outlives its sequence."""
     binary = problem.is_binary
     for items, labels in named_sequences(problem):
