@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from proxqn.cli.outputs import check_writable, write_lines
 from proxqn.persistence import model_file, to_crfpp, to_crfsuite
 from proxqn.persistence.chain import SavedChain
-from proxqn.persistence.container import ModelFileError, write_atomically
+from proxqn.persistence.container import ModelFileError
 
 
 @click.command(epilog="\b\nExample:\n  proxqn export model.proxqn --to crfsuite -o model.txt\n")
@@ -16,6 +17,7 @@ from proxqn.persistence.container import ModelFileError, write_atomically
 @click.option("-o", "--output", default="-", show_default=True, help="File to write.")
 def export(model: str, program: str, output: str) -> None:
     """Write a chain MODEL as text that tools for CRFsuite or CRF++ read."""
+    check_writable(output)
     saved = model_file.read(model)
     if not isinstance(saved, SavedChain):
         raise ModelFileError(f"{model}: a tree model; only chains can be exported.")
@@ -25,8 +27,4 @@ def export(model: str, program: str, output: str) -> None:
         lines = to_crfpp(saved.model, saved.encoder)
     else:
         raise ModelFileError(f"{model}: saved without an encoder, which CRF++'s form needs.")
-    text = "".join(lines)
-    if output == "-":
-        click.echo(text, nl=False)
-    else:
-        write_atomically(text.encode(), output)
+    write_lines(lines, output)

@@ -20,6 +20,7 @@ class Exit(IntEnum):
     DATA = 65  # a fault in data, templates or a model file
     NO_INPUT = 66
     CANNOT_WRITE = 73
+    IO = 74  # a full disk, say
     INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -30,7 +31,7 @@ class OutputError(Exception):
 def run(command: click.Command) -> NoReturn:
     """Run a command and leave with its exit code."""
     try:
-        code = command.main(standalone_mode=False)
+        code = command.main(prog_name="proxqn", standalone_mode=False)
         _flush()
     except BrokenPipeError:  # the reader has seen enough, as in `proxqn predict … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -57,14 +58,11 @@ def report(error: Exception) -> int:
             return _fail(f"{error.filename}: no permission.", Exit.NO_INPUT)
         case OutputError():
             return _fail(str(error), Exit.CANNOT_WRITE)
-        case ValueError() | TypeError() if not _is_bug(error):
+        case OSError():
+            return _fail(f"{error.filename or 'output'}: {error.strerror}.", Exit.IO)
+        case ValueError():
             return _fail(str(error), Exit.DATA)
     raise error
-
-
-def _is_bug(error: Exception) -> bool:
-    """Tell a TypeError of Python itself from one that this package raised on purpose."""
-    return isinstance(error, TypeError) and not str(error).rstrip().endswith((".", ")"))
 
 
 def _fail(message: str, code: Exit) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from proxqn.cli.findings import findings
+from proxqn.cli.outputs import check_writable, write_lines
 from proxqn.cli.watching import plain
 from proxqn.persistence import model_file
-from proxqn.persistence.container import write_atomically
 
 
 @click.command(
@@ -26,11 +26,12 @@ from proxqn.persistence.container import write_atomically
 @click.option("--html", metavar="FILE", help="Write a page that needs no other file.")
 def inspect(model: str, top: int, labels: tuple[str, ...], as_json: bool, html: str | None) -> None:
     """Show a MODEL: its size and certificate, the largest weights, the transitions."""
+    check_writable(html)
     found = findings(model_file.read(model), model, top=top, labels=labels)
     if html is not None:
         from proxqn.cli.inspect_page import page
 
-        write_atomically(page(found).encode(), html)
+        write_lines([page(found)], html)
         click.echo(f"{html}: written", err=True)
     if as_json:
         click.echo(json.dumps(_finite(found.to_json()), ensure_ascii=False))

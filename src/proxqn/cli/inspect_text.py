@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import zip_longest
 
 import numpy as np
@@ -28,12 +29,12 @@ def _sizes(found: Findings) -> str:
 
 def _certificate(found: Findings) -> str:
     c = found.certificate
-    return "\n".join(
-        (
-            f"λ {c['lam']:g}, l2 {c['l2']:g}, {c['iterations']} iterations; {c['status']}",
-            f"objective {c['objective']:,.6f}, at most {c['gap']:.3g} ({c['relative gap']:.1e} of "
-            "it) above the optimum",
-        )
+    proved = f"at most {c['gap']:.3g} ({c['relative gap']:.1e} of it) above the optimum"
+    if not math.isfinite(c["gap"]):
+        proved = "no lower bound of the optimum is known"
+    return (
+        f"λ {c['lam']:g}, l2 {c['l2']:g}, {c['iterations']} iterations; {c['status']}\n"
+        f"objective {c['objective']:,.6f}, {proved}"
     )
 
 
@@ -43,15 +44,15 @@ def heat_map(labels: list[str], transitions: Floats) -> str:
     Examples
     --------
     >>> print(heat_map(["A", "B"], np.array([[2.0, -1.0], [0.0, 0.5]])))
-         0  1
-    0 A  ██ -▒
-    1 B      ░
+          0  1
+    0  A  ██ -▒
+    1  B     ░░
     """
     largest = float(np.abs(transitions).max(initial=0.0)) or 1.0
     width = max(len(label) for label in labels)
-    head = f"{'':{width + 4}}" + " ".join(f"{j:<2d}" for j in range(len(labels)))
+    head = f"{'':{width + 5}}" + " ".join(f"{j:<2d}" for j in range(len(labels)))
     rows = [
-        f"{i:<2d}{label:{width}}  " + " ".join(_cell(float(w), largest) for w in transitions[i])
+        f"{i:<2d} {label:{width}}  " + " ".join(_cell(float(w), largest) for w in transitions[i])
         for i, label in enumerate(labels)
     ]
     return "\n".join(line.rstrip() for line in [head, *rows])

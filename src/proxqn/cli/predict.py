@@ -10,13 +10,13 @@ import click
 import numpy as np
 
 from proxqn.cli.labelling import Batch, batches
+from proxqn.cli.outputs import check_writable, write_lines
 from proxqn.cli.sequence_files import Reading, reading_options
 from proxqn.cli.tree_files import TreeReading, fitted_columns
 from proxqn.data.readers import SequenceRecord
 from proxqn.data.readers.svmlight import read_svmlight
 from proxqn.estimators.constraints import Constraints
 from proxqn.persistence import SavedChain, SavedTree, model_file
-from proxqn.persistence.container import write_atomically
 
 _DIGITS = 6  # of probabilities
 
@@ -51,6 +51,7 @@ def predict(
     """
     if n_best is not None and (marginals is not None or scheme is not None):
         raise click.UsageError("--n-best excludes --marginals and --scheme.")
+    check_writable(output)
     saved = model_file.read(model)
     counted = [0]
     if isinstance(saved, SavedChain):
@@ -58,17 +59,9 @@ def predict(
         lines = _chain_lines(saved, data, reading, marginals, n_best, scheme, counted)
     else:
         lines = _tree_lines(saved, data, marginals, n_best, counted)
-    _write(lines, output)
+    write_lines((f"{line}\n" for line in lines), output)
     if counted[0] and not quiet:
         click.echo(f"{counted[0]:,} occurrences of features without a weight", err=True)
-
-
-def _write(lines: Iterator[str], output: str) -> None:
-    if output == "-":
-        for line in lines:
-            click.echo(line)
-    else:
-        write_atomically("".join(f"{line}\n" for line in lines).encode(), output)
 
 
 def _chain_lines(

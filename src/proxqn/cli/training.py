@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from proxqn.cli import resuming
 from proxqn.cli.encoding import encode
-from proxqn.cli.failures import Exit, OutputError
+from proxqn.cli.failures import Exit
+from proxqn.cli.outputs import check_writable
 from proxqn.cli.scoring import chain_scores, tree_scores
 from proxqn.cli.sequence_files import Reading
 from proxqn.cli.tree_files import TreeReading, read_hierarchy, read_labelled
@@ -105,7 +107,7 @@ def train_tree(
     check_writable(request.output, request.checkpoint)
     reading = TreeReading(tuple(ignore))
     tree = None if hierarchy is None else read_hierarchy(hierarchy)
-    rows = read_labelled(data, reading, tree)
+    rows = read_labelled(data, reading, tree, fit=True)
     request.display.say(
         f"{rows.X.shape[0]:,} samples, {len(np.unique(rows.X.indices)):,} features "
         f"({_elapsed(request)})"
@@ -126,16 +128,6 @@ def train_tree(
     if request.dev is not None and not request.stop.requested:
         scores = tree_scores(saved, request.dev)
     _conclude(request, model, scores)
-
-
-def check_writable(*paths: str | None) -> None:
-    """Refuse a file that could not be written, before hours of work."""
-    for path in filter(None, paths):
-        folder = Path(path).parent
-        if not folder.is_dir():
-            raise OutputError(f"{path}: the folder {folder} does not exist; create it first.")
-        if Path(path).is_dir() or not os.access(folder, os.W_OK):
-            raise OutputError(f"{path}: cannot be written.")
 
 
 def _templates(path: str, display: Display) -> Templates:
@@ -170,17 +162,22 @@ def _conclude(request: Request, model: Any, scores: Any) -> None:
         seconds=time.perf_counter() - request.began,
         dev=None if scores is None else scores.to_json(),
     )
-    gap = model.gap_ / abs(model.objective_) if model.objective_ else 0.0
     request.display.say(
-        f"objective {model.objective_:,.4f}, proved to be within {gap:.1e} of the optimum; "
-        f"{result.nnz:,} of {model.n_parameters_:,} weights are not zero"
+        f"objective {model.objective_:,.4f}, {_proved(model)}; {result.nnz:,} of "
+        f"{model.n_parameters_:,} weights are not zero"
     )
     if scores is not None:
         request.display.say(f"{request.dev}: {scores.line()}")
     request.display.say(f"{request.output}: {size:,} bytes ({_elapsed(request)})")
     if stopped:
         request.display.say(f"interrupted after {model.n_iter_} iterations; {_advice(request)}")
-        raise SystemExit(int(Exit.INTERRUPTED))
+        sys.exit(Exit.INTERRUPTED)
+
+
+def _proved(model: Any) -> str:
+    if not math.isfinite(model.gap_) or not model.objective_:
+        return "no lower bound known yet"
+    return f"proved to be within {model.gap_ / abs(model.objective_):.1e} of the optimum"
 
 
 def _advice(request: Request) -> str:

@@ -36,13 +36,18 @@ def read_hierarchy(path: str) -> Hierarchy:
     if not lines:
         raise DataFileError(source_name(path), 0, "expected paths of names, one a line, got none")
     try:
-        return Hierarchy.from_paths(lines)
+        tree = Hierarchy.from_paths(lines)
     except ValueError as error:
         raise DataFileError(source_name(path), 0, str(error)) from None
+    if tree.n_leaves < 2:
+        raise DataFileError(source_name(path), 0, "expected two leaves or more to choose between")
+    return tree
 
 
-def read_labelled(path: str, reading: TreeReading, tree: Hierarchy | None) -> LabelledRows:
-    """Read samples that all have a label, a leaf of the tree."""
+def read_labelled(
+    path: str, reading: TreeReading, tree: Hierarchy | None, *, fit: bool = False
+) -> LabelledRows:
+    """Read samples that all have a label, a leaf of the tree where one is given."""
     rows = read_svmlight(path, ignore=reading.ignore)
     if not rows.labels:
         raise DataFileError(source_name(path), 0, "expected at least one sample, got none")
@@ -50,6 +55,9 @@ def read_labelled(path: str, reading: TreeReading, tree: Hierarchy | None) -> La
         if label is None:
             problem = f"sample {i + 1}: expected a label before the features"
             raise DataFileError(source_name(path), 0, problem)
+    if tree is None and fit and len(set(rows.labels)) < 2:
+        problem = f"expected two labels or more, got only {rows.labels[0]!r}"
+        raise DataFileError(source_name(path), 0, problem)
     if tree is not None:
         try:
             tree.leaf_index(rows.labels)

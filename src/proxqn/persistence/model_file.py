@@ -51,17 +51,17 @@ def save(
     >>> saved.model.predict(new.X, lengths=new.lengths).tolist()
     ['N', 'V']
     """
-    check_is_fitted(model)
-    if isinstance(model, ChainCRF):
-        write(SavedChain(model, encoder), path)
-    elif isinstance(model, HierarchicalClassifier):
-        if encoder is not None:
-            raise TypeError("an encoder goes with a ChainCRF; a HierarchicalClassifier has none.")
-        write(SavedTree(model), path)
-    else:
+    if not isinstance(model, ChainCRF | HierarchicalClassifier):
         raise TypeError(
             f"expected a fitted ChainCRF or HierarchicalClassifier, got {type(model).__name__}."
         )
+    check_is_fitted(model)
+    if isinstance(model, ChainCRF):
+        write(SavedChain(model, encoder), path)
+    elif encoder is not None:
+        raise TypeError("an encoder goes with a ChainCRF; a HierarchicalClassifier has none.")
+    else:
+        write(SavedTree(model), path)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -115,7 +115,7 @@ def unpack_labels(packed: Any) -> NDArray[Any]:
         labels[:] = values
     except (KeyError, TypeError, ValueError, OverflowError):
         raise ModelFileError("the labels are not a list of texts or numbers.") from None
-    if len(set(values)) != len(values) or not all(isinstance(v, _SCALARS) for v in values):
+    if not all(isinstance(v, _SCALARS) for v in values) or len(set(values)) != len(values):
         raise ModelFileError("the labels are not distinct texts or numbers.")
     return labels
 
