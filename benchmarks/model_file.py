@@ -11,6 +11,8 @@ import argparse
 import os
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -41,8 +43,12 @@ def large_model(n_features: int) -> tuple[ChainCRF, SequenceEncoder]:
     return model, SequenceEncoder(vocabulary=names, edge_vocabulary=nothing)
 
 
-def timed(what: str, began: float) -> None:
-    print(f"{what:48s} {time.perf_counter() - began:6.2f} s", flush=True)
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    print(f"{what:40s} {wall:6.2f} s, {cpu:5.2f} s of a processor", flush=True)
 
 
 def main() -> None:
@@ -52,19 +58,16 @@ def main() -> None:
     model, encoder = large_model(n_features)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.proxqn"
-        began = time.perf_counter()
-        save(model, path, encoder=encoder)
-        timed(f"save, {os.path.getsize(path) / 1e6:,.0f} MB", began)
+        with timed("save"):
+            save(model, path, encoder=encoder)
+        print(f"{os.path.getsize(path) / 1e6:,.0f} MB")
         for _ in range(3):
-            began = time.perf_counter()
-            saved = load_with_encoder(path)
-            timed(f"load, {len(saved.encoder.vocabulary):,} features", began)
-        began = time.perf_counter()
-        new = saved.encoder.transform([[["U00:word0"], ["U01:word1", "unseen"]]])
-        timed("first sentence: index of the names", began)
-        began = time.perf_counter()
-        saved.model.predict(new.X, lengths=new.lengths)
-        timed("first sentence: labels", began)
+            with timed(f"load, {n_features:,} features"):
+                saved = load_with_encoder(path)
+        with timed("first sentence: index of the names"):
+            new = saved.encoder.transform([[["U00:word0"], ["U01:word1", "unseen"]]])
+        with timed("first sentence: labels"):
+            saved.model.predict(new.X, lengths=new.lengths)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,10 @@ FORMAT_VERSION: Final = 1
 _KEY: Final = "proxqn"
 _OPENING: Final = b'{"__metadata__":{"proxqn":"{\\"sha256\\":\\"'
 _DIGITS: Final = 64
+_TYPES: Final[dict[str, np.dtype[Any]]] = {
+    "F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8"), "U32": np.dtype("<u4"),
+    "U16": np.dtype("<u2"), "U8": np.dtype("u1"),
+}  # fmt: skip
 _LENGTH_BYTES: Final = 8  # a safetensors file begins with the size of its JSON header
 
 
@@ -39,7 +43,7 @@ class ModelFileError(ValueError):
 @final
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds: its kind (such as ``"chain"``), arrays, and JSON values."""
+    """What a file holds: its kind (such as ``"chain"``), 1-D arrays, and JSON values."""
 
     kind: str
     arrays: Arrays
@@ -99,31 +103,31 @@ def _digest(data: bytes, at: int) -> bytes:
 
 def _parse(data: bytes, name: str) -> Contents:
     """Parse a file whose checksum is right: what fails now was never a good file."""
+    begin = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
     try:
-        size = int.from_bytes(data[:_LENGTH_BYTES], "little")
-        header = json.loads(data[_LENGTH_BYTES : _LENGTH_BYTES + size])
-        head = json.loads(header["__metadata__"][_KEY])
-        version, kind, meta = head["version"], head["kind"], head["meta"]
+        header = json.loads(data[_LENGTH_BYTES:begin])
+        head = json.loads(header.pop("__metadata__")[_KEY])
+        version, kind, meta = head["version"], str(head["kind"]), dict(head["meta"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ModelFileError(
-            f"{name}: the header cannot be read; this is no proxqn model."
-        ) from None
+        raise ModelFileError(f"{name}: no proxqn model: its header cannot be read.") from None
     if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         raise ModelFileError(
             f"{name}: format version {version!r}; this package reads versions 1 to "
             f"{FORMAT_VERSION}. Install a newer proxqn."
         )
-    return Contents(str(kind), _read_arrays(data, name), dict(meta))
-
-
-def _read_arrays(data: bytes, name: str) -> Arrays:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     try:
-        return load(data)
-    except (SafetensorError, KeyError, ValueError) as error:
+        arrays = {key: _view(data, begin, entry) for key, entry in header.items()}
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ModelFileError(f"{name}: the arrays cannot be read ({error}).") from None
+    return Contents(kind, arrays, meta)
+
+
+def _view(data: bytes, begin: int, entry: dict[str, Any]) -> NDArray[Any]:
+    """Return an array of the file without a copy: a large one is read once, and read-only."""
+    kind, (size,), (start, stop) = _TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
+    if not 0 <= start <= stop <= len(data) - begin or stop - start != size * kind.itemsize:
+        raise ValueError("an array lies outside the file")
+    return np.frombuffer(data, kind, size, begin + start)
 
 
 def write(contents: Contents, path: str | os.PathLike[str]) -> None:

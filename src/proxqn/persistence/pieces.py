@@ -60,7 +60,7 @@ def unpack_matrix(name: str, arrays: Arrays, shape: tuple[int, int]) -> sp.csr_a
     if n_entries and not (columns.max() < shape[1] and columns.min() >= 0):
         raise ModelFileError(f"{name}: a column lies outside 0 to {shape[1] - 1}.")
     kind = np.int32 if max(n_entries, shape[1]) < 2**31 else np.int64
-    parts: Any = (values, columns.astype(kind), starts.astype(kind))
+    parts: Any = (values.copy(), columns.astype(kind), starts.astype(kind))  # writable again
     matrix = sp.csr_array(parts, shape=shape)
     if not matrix.has_canonical_format:
         raise ModelFileError(f"{name}: expected ascending columns in each row.")
