@@ -281,15 +281,15 @@ static bool memory_rows(Array<const double, 2> S, Array<const double, 2> Y,
   const proxqn::SmallFactors small(SS.data(), SY.data(), m, gamma);
   if (!small.ok) return false;
   proxqn::memory_rows(S.data(), Y.data(), m, n, gamma, small, rows.data());
-  proxqn::memory_diagonal(rows.data(), m, n, gamma, diagonal.data());
+  proxqn::memory_diagonal(rows.data(), m, n, diagonal.data());
   return true;
 }
 
 static double coordinate_descent(Array<const double> w, Array<const double> g,
-                                 Array<const double, 2> rows, Array<const double> diagonal,
-                                 double gamma, double lam, double l2, std::int64_t max_passes,
+                                 Array<const double, 2> rows, Array<const double> base,
+                                 Array<const double> diagonal, double lam, double l2, std::int64_t max_passes,
                                  double tolerance, std::uint64_t seed, Array<double> d) {
-  const proxqn::Subproblem p{w.data(), g.data(), rows.data(), diagonal.data(), gamma, lam, l2,
+  const proxqn::Subproblem p{w.data(), g.data(), rows.data(), base.data(), diagonal.data(), lam, l2,
                              static_cast<std::int64_t>(w.shape(0)),
                              static_cast<std::int64_t>(rows.shape(1)) / 2};
   nb::gil_scoped_release release;
@@ -355,7 +355,7 @@ NB_MODULE(_kernels, m) {
   m.def("memory_rows", &memory_rows, "S"_a, "Y"_a, "SS"_a, "SY"_a, "gamma"_a, "rows"_a.noconvert(),
         "diagonal"_a.noconvert(),
         "Rows [P | C] and the diagonal of B = gamma I + P P' - C C'; false where B breaks down.");
-  m.def("coordinate_descent", &coordinate_descent, "w"_a, "g"_a, "rows"_a, "diagonal"_a, "gamma"_a,
+  m.def("coordinate_descent", &coordinate_descent, "w"_a, "g"_a, "rows"_a, "base"_a, "diagonal"_a,
         "lam"_a, "l2"_a, "max_passes"_a, "tolerance"_a, "seed"_a, "d"_a.noconvert(),
         "Minimise the quadratic model over d in place; returns the passes made.");
   m.def(

@@ -1,8 +1,9 @@
 // The inner problem  min_d g'd + d'Bd/2 + lam |w + d|_1 + (l2/2)|w + d|^2  over the working set A,
-// with the compact L-BFGS matrix in symmetric form (Byrd, Nocedal and Schnabel 1994, section 2):
-//     B = gamma I + P P' - C C',   P = Y D^{-1/2},   C = (gamma S + Y D^{-1} L') J^{-T},
-//     J J' = gamma S'S + L D^{-1} L'   (Cholesky).
-// This is the paper's B = gamma I - Q R Q' with R's 2x2 block inverse written out: half the memory
+// with the compact L-BFGS matrix in symmetric form (Byrd, Nocedal and Schnabel 1994, section 2), from
+// B_0 = gamma D, D diagonal:
+//     B = gamma D + P P' - C C',   P = Y E^{-1/2},   C = (gamma D S + Y E^{-1} L') J^{-T},
+//     J J' = gamma S'DS + L E^{-1} L'   (Cholesky),   E = diag(S'Y).
+// This is the paper's B = B_0 - Q R Q' with R's 2x2 block inverse written out: half the memory
 // traffic of Q and Q-hat in coordinate descent, a quarter of the arithmetic to form.
 #pragma once
 #include <cmath>
@@ -26,7 +27,7 @@ inline bool cholesky(double* a, std::int64_t m) {
   return true;
 }
 
-// The small matrices of the factors: L D^{-1} [m][m] strictly lower, D^{-1/2} [m], J [m][m] lower.
+// The small matrices of the factors: L E^{-1} [m][m] strictly lower, E^{-1/2} [m], J [m][m] lower.
 struct SmallFactors {
   std::vector<double> scaled, root, J;
   bool ok;
@@ -46,7 +47,7 @@ struct SmallFactors {
   }
 };
 
-// rows[A][2m] = [P row | C row] of each coordinate, from S, Y [m][A]. Eight coordinates at a time;
+// rows[A][2m] = [P row | C row] of each coordinate, from DS, Y [m][A]. Eight coordinates at a time;
 // m^2 multiply-adds each.
 PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
                                double gamma, const SmallFactors& small, double* rows) {
@@ -80,8 +81,8 @@ PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m,
   }
 }
 
-// B_jj = gamma + |p_j|^2 - |c_j|^2.
-PROXQN_CLONES void memory_diagonal(const double* rows, std::int64_t m, std::int64_t n, double gamma,
+// B_jj = gamma D_jj + |p_j|^2 - |c_j|^2; `diagonal` holds gamma D_jj on entry.
+PROXQN_CLONES void memory_diagonal(const double* rows, std::int64_t m, std::int64_t n,
                                    double* diagonal) {
   for (std::int64_t j = 0; j < n; ++j) {
     const double* row = rows + j * 2 * m;
@@ -90,7 +91,7 @@ PROXQN_CLONES void memory_diagonal(const double* rows, std::int64_t m, std::int6
       plus += row[i] * row[i];
       minus += row[m + i] * row[m + i];
     }
-    diagonal[j] = gamma + plus - minus;
+    diagonal[j] += plus - minus;
   }
 }
 
@@ -109,8 +110,8 @@ inline void shuffle(std::vector<std::int64_t>& order, SplitMix64& random) {
 }
 
 struct Subproblem {
-  const double *w, *g, *rows, *diagonal;  // [A], [A], [A][2m], [A]
-  double gamma, lam, l2;
+  const double *w, *g, *rows, *base, *diagonal;  // [A], [A], [A][2m], gamma D [A], [A]
+  double lam, l2;
   std::int64_t n, m;
 };
 
@@ -127,7 +128,7 @@ PROXQN_INLINE double dot_difference(const double* row, const double* dhat, std::
 }
 
 // One pass over `order`. The paper's running 2m-vector is dhat = [P'd | C'd], so that
-// (Bd)_j = gamma d_j + p_j'(P'd) - c_j'(C'd). The one-dimensional problem with a = B_jj,
+// (Bd)_j = gamma D_jj d_j + p_j'(P'd) - c_j'(C'd). The one-dimensional problem with a = B_jj,
 // b = g_j + (Bd)_j, c = w_j + d_j has z = S(a c - b, lam) / (a + l2) - c, S the soft threshold.
 // Returns max_j a |z|: how far the pass moved the model's gradient.
 PROXQN_CLONES double coordinate_pass(const Subproblem& p, const std::int64_t* order,
@@ -137,7 +138,7 @@ PROXQN_CLONES double coordinate_pass(const Subproblem& p, const std::int64_t* or
     const std::int64_t j = order[i];
     const double* row = p.rows + j * 2 * p.m;
     const double a = p.diagonal[j];
-    const double b = p.g[j] + p.gamma * d[j] + dot_difference(row, dhat, p.m);
+    const double b = p.g[j] + p.base[j] * d[j] + dot_difference(row, dhat, p.m);
     const double c = p.w[j] + d[j], u = a * c - b;
     const double target =
         u > p.lam ? (u - p.lam) / (a + p.l2) : u < -p.lam ? (u + p.lam) / (a + p.l2) : 0.0;

@@ -24,10 +24,10 @@ def filled(S, Y, *, memory=50, scaling=Scaling.PAPER, kernels=_kernels) -> Compa
 
 
 def matrix(model: CompactBFGS) -> np.ndarray:
-    """B = γI + P Pᵀ - C Cᵀ from the rows that coordinate descent reads."""
-    rows, diagonal = model.rows()
-    m = rows.shape[1] // 2
-    P, C = rows[:, :m], rows[:, m:]
-    B = model.gamma * np.eye(len(rows)) + P @ P.T - C @ C.T
-    np.testing.assert_allclose(diagonal, np.diag(B), rtol=1e-9, atol=1e-12)
+    """B = γD + P Pᵀ - C Cᵀ from the rows that coordinate descent reads."""
+    factors = model.factors()
+    m = factors.rows.shape[1] // 2
+    P, C = factors.rows[:, :m], factors.rows[:, m:]
+    B = np.diag(factors.base) + P @ P.T - C @ C.T
+    np.testing.assert_allclose(factors.diagonal, np.diag(B), rtol=1e-9, atol=1e-12)
     return B

@@ -51,7 +51,7 @@ class ElasticNet(Penalty):
         sizes = np.where(kept, np.sign(w) * d, np.abs(w + d) - np.abs(w))
         return self.lam * sizes + self.l2 * d * (w + 0.5 * d)
 
-    def prox(self, v: Floats, curvature: float) -> Floats:
+    def prox(self, v: Floats, curvature: Floats | float) -> Floats:
         """Return argmin_w ``curvature/2 ‖w - v‖² + Ω(w)``: soft threshold, then shrink."""
         size = np.maximum(np.abs(v) - self.lam / curvature, 0.0)
         return np.sign(v) * size / (1.0 + self.l2 / curvature)

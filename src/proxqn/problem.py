@@ -19,6 +19,7 @@ data of its own features, and no method returns an array as long as the number o
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -113,6 +114,18 @@ class Oracle(ABC):
         With them the solver computes an exact duality gap (see ``solvers/stopping.py``).
         """
 
+    @property
+    def pass_cost(self) -> float:
+        """Multiply-adds of a forward and a backward pass, roughly: the inner problem's budget."""
+        return math.inf
+
+    def curvatures(self, coordinates: Ints) -> Floats:
+        """Return a rough diagonal of the Hessian, up to a common factor; no inference.
+
+        It is the starting point of the quasi-Newton model. Ones say that nothing is known.
+        """
+        return np.ones(len(coordinates))
+
     def subsample(self, share: float, seed: int) -> Oracle | None:
         """Return an estimate of ℓ from a random share of the samples, or None where there is none.
 
@@ -145,8 +158,8 @@ class Penalty(ABC):
         """Return ``Ω(w + d) - Ω(w)`` for each coordinate, exact to rounding of d, not of w."""
 
     @abstractmethod
-    def prox(self, v: Floats, curvature: float) -> Floats:
-        """Return argmin_w ``curvature/2 ‖w - v‖² + Ω(w)``."""
+    def prox(self, v: Floats, curvature: Floats | float) -> Floats:
+        """Return argmin_w ``Σ_j curvature_j/2 (w_j - v_j)² + Ω(w)``."""
 
     @abstractmethod
     def min_norm_subgradient(self, w: Floats, g: Floats) -> Floats:
@@ -248,6 +261,15 @@ class MeteredOracle(Oracle):
     def sample_losses(self) -> tuple[Floats, Floats | None] | None:
         """Not counted: the forward pass left them."""
         return self.oracle.sample_losses()
+
+    @property
+    def pass_cost(self) -> float:
+        """As in the oracle inside."""
+        return self.oracle.pass_cost
+
+    def curvatures(self, coordinates: Ints) -> Floats:
+        """Not counted: known from the data."""
+        return self.oracle.curvatures(coordinates)
 
     def subsample(self, share: float, seed: int) -> MeteredOracle | None:
         """Return a subsample that charges to the same account."""

@@ -136,8 +136,7 @@ def test_carried_pairs_always_leave_b_positive_definite(seed, kept):
     model = filled(S, Y)
     source = np.concatenate([rng.choice(12, kept, replace=False), np.full(3, -1)])
     model.replace_rows(source)
-    rows = model.rows()
-    if rows is not None:
+    if model.factors() is not None:
         B = matrix(model)
         assert np.linalg.eigvalsh(B).min() > -1e-8 * np.abs(B).max()
 
@@ -183,14 +182,30 @@ def test_nearly_parallel_steps_are_reported_or_survived():
     model = CompactBFGS(10, 1.0, Scaling.PAPER, 5)
     for i in range(6):
         model.append(s * (1 + 1e-15 * i), y)
-    factors = model.rows()
+    factors = model.factors()
     if factors is not None:
-        assert (factors[1] > 0).all()
-        assert np.isfinite(factors[0]).all()
+        assert (factors.diagonal > 0).all()
+        assert np.isfinite(factors.rows).all()
 
 
 def test_compiled_rows_equal_the_reference():
     S, Y = random_pairs(7, 37, 11)
-    ours, theirs = filled(S, Y).rows(), filled(S, Y, kernels=reference).rows()
-    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-8, atol=1e-9)
+    ours, theirs = filled(S, Y).factors(), filled(S, Y, kernels=reference).factors()
+    np.testing.assert_allclose(ours.rows, theirs.rows, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(ours.diagonal, theirs.diagonal, rtol=1e-8, atol=1e-9)
+
+
+@KERNELS
+@pytest.mark.parametrize("scaling", list(Scaling))
+def test_a_diagonal_start_is_bfgs_in_scaled_variables(kernels, scaling):
+    """With u = D^½ w the pairs are (D^½ s, D^-½ y), and B = D^½ B_u D^½."""
+    S, Y = random_pairs(8, 15, 5)
+    D = np.random.default_rng(9).uniform(0.1, 10.0, 15)
+    model = CompactBFGS(50, 1.0, scaling, 15, kernels)
+    model.replace_rows(np.arange(15), D)
+    for s, y in zip(S, Y, strict=True):
+        assert model.append(s, y)
+    scaled = filled(S * np.sqrt(D), Y / np.sqrt(D), scaling=scaling)
+    assert model.gamma == pytest.approx(scaled.gamma, rel=1e-12)
+    root = np.diag(np.sqrt(D))
+    np.testing.assert_allclose(matrix(model), root @ matrix(scaled) @ root, rtol=0, atol=1e-8)

@@ -267,6 +267,13 @@ class Interrupted(Oracle):
     def n_samples(self):
         return self.oracle.n_samples
 
+    @property
+    def pass_cost(self):
+        return self.oracle.pass_cost
+
+    def curvatures(self, coordinates):
+        return self.oracle.curvatures(coordinates)
+
     def reset(self):
         self.oracle.reset()
 

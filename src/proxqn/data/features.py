@@ -40,6 +40,16 @@ class FeatureIndexed:
         """The number of stored entries."""
         return len(self.slots)
 
+    def squares(self) -> NDArray[np.float64]:
+        """Return the sum of squared values of each column."""
+        sums = np.diff(self.start).astype(np.float64)
+        real = self.value_start >= 0
+        if real.any():
+            ends = np.concatenate([[0.0], np.cumsum(np.square(self.values))])
+            first = self.value_start[real]
+            sums[real] = ends[first + np.diff(self.start)[real]] - ends[first]
+        return sums
+
     @classmethod
     def from_csr(cls, X: sp.csr_array, row_slot: NDArray[np.int32]) -> FeatureIndexed:
         """Index a canonical CSR matrix by feature, row i standing in slot ``row_slot[i]``.

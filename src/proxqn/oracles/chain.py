@@ -185,6 +185,28 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """Return -log P(y_i|x_i) of the last forward pass."""
         return self._losses, self._weights
 
+    @property
+    def pass_cost(self) -> float:
+        """3 L² multiply-adds a token for the recursions, and 2 L exponentials of about 20."""
+        return self.layout.n_tokens * self.n_labels * (3.0 * self.n_labels + 40.0)
+
+    def curvatures(self, coordinates: Ints) -> Floats:
+        """Return ``Σ x² p (1 - p)`` with p the label's share of the tokens, not its marginals."""
+        split = np.searchsorted(coordinates, self._n_unigrams)
+        column, label = np.divmod(coordinates[:split], self.n_labels)
+        pairs = coordinates[split:] - self._n_unigrams
+        share = np.bincount(self._labels[self.layout.token_slot], minlength=self.n_labels) + 1.0
+        share /= share.sum()
+        pair_share = np.outer(share, share).ravel()[pairs]
+        factor = 1.0 if self._weights is None else float(self._weights.mean())
+        n_pairs = self.layout.n_tokens - self.layout.n_sequences
+        return factor * np.concatenate(
+            [
+                self.data.squares()[column] * (share * (1.0 - share))[label],
+                max(n_pairs, 1) * pair_share * (1.0 - pair_share),
+            ]
+        )
+
     def subsample(self, share: float, seed: int) -> ChainOracle:
         """Take a random share of the batches of sequences, their losses scaled to the whole."""
         n = len(self.layout.first)

@@ -13,6 +13,7 @@ is the exact submatrix of the B one would have without shrinking.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from types import ModuleType
 from typing import final
@@ -28,8 +29,18 @@ _CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
 class Scaling(Enum):
     """How γ, the curvature outside the memory, follows from the newest pair."""
 
-    PAPER = "yᵀs / sᵀs"
-    GEOMETRIC = "‖y‖ / ‖s‖"
+    PAPER = "yᵀs / sᵀDs"
+    GEOMETRIC = "(yᵀD⁻¹y / sᵀDs)^½"
+
+
+@final
+@dataclass(frozen=True)
+class Factors:
+    """``B = diag(base) + P Pᵀ - C Cᵀ``."""
+
+    rows: Floats  # [P | C] of shape [|A|, 2m]
+    base: Floats  # γD [|A|]
+    diagonal: Floats  # of B [|A|]
 
 
 @final
@@ -39,7 +50,7 @@ class CompactBFGS:
     Attributes
     ----------
     gamma : float
-        The scale of ``B₀ = γI``.
+        The scale of ``B₀ = γD``.
     """
 
     def __init__(
@@ -56,7 +67,8 @@ class CompactBFGS:
         self._kernels = kernels
         self._S: Floats = np.empty((0, size))  # [m, |A|]
         self._Y: Floats = np.empty((0, size))
-        self._SS: Floats = np.empty((0, 0))  # SᵀS [m, m]
+        self._D: Floats = np.ones(size)  # [|A|]
+        self._SS: Floats = np.empty((0, 0))  # SᵀDS [m, m]
         self._SY: Floats = np.empty((0, 0))  # SᵀY [m, m], of which only i ≥ j is used
 
     def __len__(self) -> int:
@@ -69,7 +81,8 @@ class CompactBFGS:
 
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where it fails sᵀy > 0 and is left out."""
-        sy, ss, yy = float((s * y).sum()), float((s * s).sum()), float((y * y).sum())
+        Ds = self._D * s
+        sy, ss, yy = float((s * y).sum()), float((s * Ds).sum()), float((y * y / self._D).sum())
         if not sy > _CURVATURE * np.sqrt(ss * yy):
             return False
         self.gamma = sy / ss if self._scaling is Scaling.PAPER else float(np.sqrt(yy / ss))
@@ -79,7 +92,7 @@ class CompactBFGS:
         n = len(self)
         SS, SY = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
         SS[:n, :n], SY[:n, :n] = self._SS, self._SY
-        SS[n, :n] = SS[:n, n] = np.einsum("ij,j->i", self._S, s)
+        SS[n, :n] = SS[:n, n] = np.einsum("ij,j->i", self._S, Ds)
         SY[n, :n] = np.einsum("ij,j->i", self._Y, s)
         SS[n, n], SY[n, n] = ss, sy
         self._SS, self._SY = SS, SY
@@ -90,35 +103,48 @@ class CompactBFGS:
         """Drop the rows of variables that leave the working set."""
         self._S = np.ascontiguousarray(self._S[:, keep])
         self._Y = np.ascontiguousarray(self._Y[:, keep])
+        self._D = self._D[keep]
 
-    def replace_rows(self, source: Ints) -> None:
+    def replace_rows(self, source: Ints, diagonal: Floats | None = None) -> None:
         """Re-index for a new epoch: row i comes from row ``source[i]``, or is zero if that is -1.
 
-        A zero row means that B is γ on this variable's diagonal and does not couple it to others.
+        A zero row means that B is γD on this variable's diagonal and does not couple it to others.
         The inner products are recomputed over the rows that are left; a pair whose curvature is
         lost with its rows goes.
+
+        Parameters
+        ----------
+        diagonal : array, optional
+            D on the new rows; ones by default.
         """
         known = source >= 0
         for name in ("_S", "_Y"):
             rows = np.zeros((len(self), len(source)))
             rows[:, known] = getattr(self, name)[:, source[known]]
             setattr(self, name, rows)
+        self._D = np.ones(len(source)) if diagonal is None else diagonal
         sy = (self._S * self._Y).sum(axis=1)
-        norms = np.sqrt((self._S**2).sum(axis=1) * (self._Y**2).sum(axis=1))
+        norms = np.sqrt((self._S**2 * self._D).sum(axis=1) * (self._Y**2 / self._D).sum(axis=1))
         good = sy > _CURVATURE * norms
         self._S, self._Y = self._S[good], self._Y[good]
-        self._SS = np.einsum("ik,jk->ij", self._S, self._S)
+        self._SS = np.einsum("ik,jk->ij", self._S, self._S * self._D)
         self._SY = np.einsum("ik,jk->ij", self._S, self._Y)
 
-    def rows(self) -> tuple[Floats, Floats] | None:
-        """Return [P | C] of shape (|A|, 2m) and B's diagonal, or None where B has broken down."""
-        size = self._S.shape[1]
-        rows, diagonal = np.empty((size, 2 * len(self))), np.full(size, self.gamma)
+    def factors(self) -> Factors | None:
+        """Return B in the form that coordinate descent uses, or None where it has broken down."""
+        base = self.gamma * self._D
+        factors = Factors(np.empty((len(base), 2 * len(self))), base, base.copy())
         if len(self) == 0:
-            return rows, diagonal
+            return factors
         positive = self._kernels.memory_rows(
-            self._S, self._Y, self._SS, self._SY, self.gamma, rows, diagonal
+            self._S * self._D,
+            self._Y,
+            self._SS,
+            self._SY,
+            self.gamma,
+            factors.rows,
+            factors.diagonal,
         )
-        if not positive or not diagonal.min(initial=np.inf) > 0.0:
+        if not positive or not factors.diagonal.min(initial=np.inf) > 0.0:
             return None
-        return rows, diagonal
+        return factors

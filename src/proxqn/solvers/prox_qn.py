@@ -32,6 +32,7 @@ Callback = Callable[[Row], bool | None]
 _MIN_SKETCH = 200  # samples
 _SKETCH_COOLING = 0.2
 _MIN_FIRST = 1000  # variables
+_MIN_INNER = 5  # passes
 
 
 @final
@@ -65,6 +66,9 @@ class ProxQN:
         Limit the passes to ``⌊d/|A|⌋`` as well.
     scaling : Scaling
         How γ follows from the newest pair.
+    scaling_power : float
+        ``B₀ = γ D`` with D the oracle's rough Hessian diagonal to this power: 0 gives the
+        identity, 1 the diagonal itself.
     gamma : float or None
         The first γ; None measures the curvature along the first direction, one forward pass.
     keep_memory : bool
@@ -90,6 +94,7 @@ class ProxQN:
     inner_tolerance: float = 0.03
     balance_inner: bool = False
     scaling: Scaling = Scaling.GEOMETRIC
+    scaling_power: float = 0.25
     gamma: float | None = None
     keep_memory: bool = True
     cooling: float = 0.2
@@ -118,6 +123,7 @@ class ProxQN:
             inner_tolerance=0.0,
             balance_inner=True,
             scaling=Scaling.PAPER,
+            scaling_power=0.0,
             gamma=1.0,
             keep_memory=False,
             cooling=0.1,
@@ -263,7 +269,7 @@ class _Run:
             limit = max(_MIN_FIRST, int(self.settings.first_share * self.oracle.n_coordinates))
             at = at.take(at.most_violating(limit))
         if self.settings.keep_memory:
-            self.model.replace_rows(point.at.positions_in(at.coordinates))
+            self.model.replace_rows(point.at.positions_in(at.coordinates), self._diagonal(at))
         else:
             self.model = self._new_model(self.model.gamma, len(at))
         self.point = replace(point, at=at)
@@ -273,7 +279,9 @@ class _Run:
         self._certify_row()
         status = stopping.reached(self.certificate, point.objective, penalty, self.tol)
         if status is None and self.epoch == 1 and self.cold and self.settings.gamma is None:
-            self.model.gamma = curvature.measure(self.oracle, penalty, self.point.at, point.loss)
+            self.model.gamma = curvature.measure(
+                self.oracle, penalty, at, point.loss, self._diagonal(at)
+            )
         return status
 
     def _run_epoch(self) -> Status | None:
@@ -328,6 +336,9 @@ class _Run:
         passes = settings.max_inner
         if settings.balance_inner:
             passes = max(1, min(passes, self.oracle.n_parameters // max(len(at), 1)))
+        else:  # a pass makes 4 m |A| multiply-adds, slow ones, and should not outweigh inference
+            affordable = 0.25 * self.oracle.pass_cost / (4.0 * max(len(self.model) * len(at), 1))
+            passes = int(max(_MIN_INNER, min(passes, affordable)))
         began = time.perf_counter()
         direction = subproblem.solve(
             self.model,
@@ -375,6 +386,9 @@ class _Run:
         if len(keep) < len(at):
             self.point = replace(self.point, at=at.take(keep))
             self.model.keep_rows(keep)
+
+    def _diagonal(self, at: WorkingSet) -> Floats:
+        return self.oracle.curvatures(at.coordinates) ** self.settings.scaling_power
 
     def _margin(self) -> float:
         return self.violation / self.oracle.n_samples

@@ -8,17 +8,17 @@ from proxqn.problem import Floats
 
 
 def memory_rows(
-    S: Floats, Y: Floats, SS: Floats, SY: Floats, gamma: float, rows: Floats, diagonal: Floats
+    DS: Floats, Y: Floats, SS: Floats, SY: Floats, gamma: float, rows: Floats, diagonal: Floats
 ) -> bool:
-    """Rows [P | C] and the diagonal of B = γI + P Pᵀ - C Cᵀ (``cpp/subproblem.hpp``)."""
-    m, D, L = len(S), np.diag(SY), np.tril(SY, -1)
+    """Rows [P | C] and the diagonal of B = γD + P Pᵀ - C Cᵀ (``cpp/subproblem.hpp``)."""
+    m, D, L = len(DS), np.diag(SY), np.tril(SY, -1)
     try:
         J = np.linalg.cholesky(gamma * SS + L / D @ L.T)
     except np.linalg.LinAlgError:
         return False
     rows[:, :m] = (Y / np.sqrt(D)[:, None]).T
-    rows[:, m:] = np.linalg.solve(J, gamma * S + L / D @ Y).T
-    diagonal[:] = gamma + np.square(rows[:, :m]).sum(1) - np.square(rows[:, m:]).sum(1)
+    rows[:, m:] = np.linalg.solve(J, gamma * DS + L / D @ Y).T
+    diagonal[:] += np.square(rows[:, :m]).sum(1) - np.square(rows[:, m:]).sum(1)
     return True
 
 
@@ -47,8 +47,8 @@ def coordinate_descent(
     w: Floats,
     g: Floats,
     rows: Floats,
+    base: Floats,
     diagonal: Floats,
-    gamma: float,
     lam: float,
     l2: float,
     max_passes: int,
@@ -66,7 +66,7 @@ def coordinate_descent(
         moved = 0.0
         for j in order:
             a, c = diagonal[j], w[j] + d[j]
-            u = a * c - (g[j] + gamma * d[j] + rows[j] @ (sign * dhat))
+            u = a * c - (g[j] + base[j] * d[j] + rows[j] @ (sign * dhat))
             target = np.sign(u) * max(abs(u) - lam, 0.0) / (a + l2)
             z = target - c
             if z != 0.0:

@@ -46,17 +46,16 @@ def solve(
     tolerance : float
         Stop once a full pass moves no coordinate's model gradient by more; 0 makes all passes.
     """
-    factors = model.rows()
+    factors = model.factors()
     if factors is None:
         return None
-    rows, diagonal = factors
     d = np.zeros_like(w)
     passes = kernels.coordinate_descent(
         w,
         g,
-        rows,
-        diagonal,
-        model.gamma,
+        factors.rows,
+        factors.base,
+        factors.diagonal,
         penalty.lam,
         penalty.l2,
         max_passes,
