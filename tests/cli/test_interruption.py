@@ -61,7 +61,7 @@ def test_signals_at_random_moments(folder, tmp_path):
     for k in range(16):
         child = os.fork()
         if child == 0:
-            os._exit(_train_quietly(arguments(folder, path, "--max-iter", "30", "-q")))
+            os._exit(_train_quietly(arguments(folder, path, "--max-iter", "900", "-q")))
         time.sleep(rng.uniform(0.0, 0.5))
         os.kill(child, signal.SIGKILL if k % 2 else signal.SIGINT)
         codes.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
