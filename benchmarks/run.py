@@ -87,7 +87,9 @@ def installed(chosen: list[Trainer]) -> list[Trainer]:
 
 def run(args: argparse.Namespace, store: Store) -> dict[str, list[Record]]:
     """Return the records of all chosen problems."""
-    limits = Limits(args.rival_seconds, dict(_limit(pair) for pair in args.max_iterations))
+    limits = Limits(
+        args.rival_seconds, args.our_seconds, dict(_limit(pair) for pair in args.max_iterations)
+    )
     records = {}
     for spec in problems.find(args.problems, quick=args.quick):
         chosen = installed(trainers.find(args.peers, spec))
@@ -140,11 +142,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="run again what is stored")
     parser.add_argument("--analyse-only", action="store_true", help="tables of stored runs")
     parser.add_argument("--rival-seconds", type=float, help="for each other solver of ours")
+    parser.add_argument("--our-seconds", type=float, help="for prox-qn; default 300, quick 15")
     parser.add_argument(
         "--max-iterations", action="append", default=[], metavar="PROBLEM=N", help="for peers"
     )
     args = parser.parse_args()
-    args.rival_seconds = args.rival_seconds or (10.0 if args.quick else 120.0)
+    args.our_seconds = args.our_seconds or (15.0 if args.quick else 300.0)
+    args.rival_seconds = args.rival_seconds or (3.0 if args.quick else 120.0)
     args.out = args.out or (RESULTS / "quick" if args.quick else RESULTS)
     return args
 

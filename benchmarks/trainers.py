@@ -34,8 +34,8 @@ class Trainer:
             flags.append("--observed-only")
         if self.module == "ours":
             flags += ["--solver", self.name, "--tol", repr(spec.tol)]
-            if self.is_rival:
-                flags += ["--max-seconds", repr(limits.rival_seconds)]
+            most_seconds = limits.rival_seconds if self.is_rival else limits.our_seconds
+            flags += ["--max-seconds", repr(most_seconds)]
         elif (most := limits.iterations(spec)) is not None:
             flags += ["--max-iterations", str(most)]
         return flags
@@ -46,6 +46,7 @@ class Limits:
     """When to stop those that would take too long."""
 
     rival_seconds: float
+    our_seconds: float  # on text the certificate closes long after the objective has settled
     max_iterations: dict[str, int]  # by problem; replaces the problem's own
 
     def iterations(self, spec: Spec) -> int | None:

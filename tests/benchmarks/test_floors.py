@@ -1,0 +1,31 @@
+from benchmarks.ceilings import Ceilings
+from benchmarks.floors import floors, rows, table
+from benchmarks.kernel_times import Sizes
+
+ONE = Ceilings(
+    fma=1e9, read_l1=1e12, read_l2=1e12, read_l3=1e12, read_dram=1e12, load=2e9, store=1e9
+)
+SIZES = Sizes(n=1000, L=10, E=50_000, A=20, E_A=4000, E_features=3000, n_inner=20, m=5, passes=4.0)
+
+
+def test_floors_follow_the_formulas():
+    found = floors(SIZES, ONE)
+    assert found["forward"][0] == 1000 * (100 + 19 * 10) / 1e9
+    assert found["backward and marginals"][0] == 1000 * (200 + 22 * 10) / 1e9
+    assert found["score update"][0] == 4000 / 1e9  # stores are the slower
+    assert found["partial gradient"][0] == 4000 / 2e9
+    assert found["full sweep"][0] == 50_000 * 10 / 1e9
+    assert found["inner coordinate descent"][0] == 2 * 5 * 4 * 20 / 1e9
+    assert found["Viterbi"][0] == 3 * 1000 * 100 / 1e9
+
+
+def test_a_kernel_below_its_floor_is_marked():
+    times = dict.fromkeys(floors(SIZES, ONE), 1.0)
+    assert "wrong" not in table(rows(SIZES, ONE, times))
+    times["forward"] = 1e-9
+    assert table(rows(SIZES, ONE, times)).count("floor is wrong") == 1
+
+
+def test_reading_rates_are_of_the_cache_that_holds_the_array():
+    c = Ceilings(fma=1, read_l1=4, read_l2=3, read_l3=2, read_dram=1, load=1, store=1)
+    assert [c.read(n) for n in (1 << 10, 1 << 18, 1 << 23, 1 << 28)] == [4, 3, 2, 1]
