@@ -13,7 +13,8 @@ from scipy.optimize import OptimizeResult
 from proxqn.oracles.function import FunctionOracle, ValueAndGradient
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Floats, Oracle, Penalty, SparseVector
-from proxqn.solvers.prox_qn import Callback, ProxQN, Solution
+from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.recording import Callback, Solution
 
 Vector = Floats | sp.coo_array
 

@@ -18,7 +18,8 @@ from proxqn.minimization import Solver
 from proxqn.persistence.checkpoint import Checkpoint
 from proxqn.problem import Oracle, Penalty, SparseVector
 from proxqn.solvers import curvature
-from proxqn.solvers.prox_qn import Callback, ProxQN, Solution
+from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.recording import Callback, Solution
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.trace import Row, Trace
 from proxqn.solvers.working_set import gather
@@ -128,4 +129,5 @@ def _with_curvature(
         return settings
     oracle.accept(1.0)
     at = gather(oracle, weights, oracle.sweep(penalty.lam))
-    return replace(settings, gamma=curvature.measure(oracle, penalty, at, loss))
+    diagonal = oracle.curvatures(at.coordinates) ** settings.scaling_power
+    return replace(settings, gamma=curvature.measure(oracle, penalty, at, loss, diagonal))

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxqn.minimization import Solver
 from proxqn.problem import Oracle, Penalty, SparseVector
-from proxqn.solvers.prox_qn import Callback, Solution
+from proxqn.solvers.recording import Callback, Solution
 from proxqn.solvers.trace import Row
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from proxqn.capabilities import BlockPass, BlockRule, BlockSteps, blocks_of
 from proxqn.problem import Ints, MeteredOracle, Oracle, Penalty, SparseVector
 from proxqn.solvers.line_search import Armijo
-from proxqn.solvers.prox_qn import Callback, Solution
-from proxqn.solvers.recording import Point, Recorder
+from proxqn.solvers.recording import Callback, Point, Recorder, Solution
 from proxqn.solvers.stopping import Status
 
 
@@ -82,7 +81,7 @@ class BCD:
             MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
         )
         run = _Run(self, record, blocks)
-        return record.solution(lambda: run.solve(start))
+        return record.solution(run.solve, start)
 
 
 @final

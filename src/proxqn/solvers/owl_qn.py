@@ -28,8 +28,7 @@ import numpy as np
 
 from proxqn.problem import Floats, Ints, MeteredOracle, Oracle, Penalty, SparseVector
 from proxqn.solvers import curvature
-from proxqn.solvers.prox_qn import Callback, Solution
-from proxqn.solvers.recording import Point, Recorder
+from proxqn.solvers.recording import Callback, Point, Recorder, Solution
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet, gather
 
@@ -97,7 +96,7 @@ class OWLQN:
             MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
         )
         run = _Run(self, record)
-        return record.solution(lambda: run.solve(start))
+        return record.solution(run.solve, start)
 
 
 @final

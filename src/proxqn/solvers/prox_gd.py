@@ -17,8 +17,7 @@ import numpy as np
 
 from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector
 from proxqn.solvers import curvature
-from proxqn.solvers.prox_qn import Callback, Solution
-from proxqn.solvers.recording import Point, Recorder, spread
+from proxqn.solvers.recording import Callback, Point, Recorder, Solution, spread
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet
 
@@ -87,7 +86,7 @@ class ProxGD:
             MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
         )
         run = _Accelerated(self, record) if self.accelerated else _Plain(self, record)
-        return record.solution(lambda: run.solve(start))
+        return record.solution(run.solve, start)
 
 
 @final

@@ -18,10 +18,24 @@ import numpy as np
 
 from proxqn.problem import Floats, Ints, MeteredOracle, Oracle, Penalty, SparseVector, Sweep
 from proxqn.solvers import stopping
-from proxqn.solvers.prox_qn import Callback, Solution
 from proxqn.solvers.stopping import Certificate, Status
 from proxqn.solvers.trace import Row, Trace
 from proxqn.solvers.working_set import WorkingSet, gather
+
+Callback = Callable[[Row], bool | None]
+
+
+@final
+@dataclass(frozen=True)
+class Solution:
+    """What a solver returns, whatever made it stop."""
+
+    weights: SparseVector
+    objective: float
+    gap: float
+    kkt: float
+    status: Status
+    trace: Trace
 
 
 @final
@@ -32,6 +46,10 @@ class Point:
     weights: SparseVector
     loss: float
     objective: float
+
+
+# Statuses that end a run between two calls of `consult`: the callback has yet to see the last row.
+_UNSEEN = (Status.GAP, Status.KKT, Status.STALLED, Status.NOT_FINITE)
 
 
 @final
@@ -78,6 +96,12 @@ class Recorder:
         now = time.perf_counter() if self._stopped is None else self._stopped
         return now - self._started
 
+    def sketch(self, oracle: MeteredOracle) -> Recorder:
+        """Return a record for a run on a subsample, whose time in the solver counts here."""
+        part = Recorder(oracle, self.penalty, tol=self._tol, max_iter=self._max_iter, callback=None)
+        part.solver_seconds = self.solver_seconds
+        return part
+
     def begin(self, start: SparseVector) -> Status | None:
         """Put the oracle at the starting point and record it."""
         start = start.nonzero()
@@ -119,6 +143,11 @@ class Recorder:
         self._amend(gap=self.gap, kkt=here.kkt, certified=True, working_set=len(at))
         return stopping.reached(self.certificate, self.point.objective, self.penalty, self._tol)
 
+    def proved_by(self, at: WorkingSet, sweep: Sweep) -> Status | None:
+        """Return the status that these derivatives at the current point would justify."""
+        here = stopping.certify(self.oracle, self.penalty, self.point.loss, at, sweep)
+        return stopping.reached(here, self.point.objective, self.penalty, self._tol)
+
     def look(
         self, level: float, weights: SparseVector, loss: float
     ) -> tuple[WorkingSet, Status | None]:
@@ -131,6 +160,8 @@ class Recorder:
         """As :meth:`look`, through an oracle whose calls are not counted, say."""
         sweep = oracle.sweep(level)
         at = gather(oracle, weights, sweep)
+        if not math.isfinite(sweep.largest):
+            return at, Status.NOT_FINITE
         return at, self.certify(at, sweep, loss)
 
     def measure(
@@ -165,10 +196,15 @@ class Recorder:
         return self.certify(at, sweep, loss)
 
     def consult(self) -> Status | None:
-        """Ask the callback, and count the iterations."""
-        if self.iteration > 0 and self._callback is not None and self._callback(self.trace[-1]):
+        """Show the callback the last row, which no sweep will change any more; count iterations."""
+        if self._callback is not None and self._callback(self.trace[-1]):
             return Status.CALLBACK
         return Status.MAX_ITER if self.iteration >= self._max_iter else None
+
+    def declare(self, *phases: str) -> None:
+        """Name phases of the solver's own, so that every row has them."""
+        for phase in phases:
+            self.solver_seconds.setdefault(phase, 0.0)
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -191,12 +227,16 @@ class Recorder:
             self._started += time.perf_counter() - self._stopped
             self._stopped = None
 
-    def solution(self, solve: Callable[[], Status]) -> Solution:
+    def solution(self, solve: Callable[[SparseVector], Status], start: SparseVector) -> Solution:
         """Run the solver and return its result; Ctrl-C ends it at the last accepted iterate."""
         try:
-            status = solve()
+            status = solve(start)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+            if not len(self.trace):  # not even the starting point has been evaluated
+                self.begin(start)
+        if self._callback is not None and len(self.trace) and status in _UNSEEN:
+            self._callback(self.trace[-1])
         point = self.point
         return Solution(
             point.weights, point.objective, self.gap, self.certificate.kkt, status, self.trace

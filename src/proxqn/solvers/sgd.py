@@ -17,8 +17,7 @@ import numpy as np
 
 from proxqn.capabilities import SampleSteps, samples_of
 from proxqn.problem import Ints, MeteredOracle, Oracle, Penalty, SparseVector
-from proxqn.solvers.prox_qn import Callback, Solution
-from proxqn.solvers.recording import Recorder
+from proxqn.solvers.recording import Callback, Recorder, Solution
 from proxqn.solvers.stopping import Status
 
 _FIRST_RATE = 0.1
@@ -90,7 +89,7 @@ class SGD:
             MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
         )
         run = _Run(self, record, samples)
-        return record.solution(lambda: run.solve(start))
+        return record.solution(run.solve, start)
 
 
 @final

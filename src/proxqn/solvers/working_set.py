@@ -61,6 +61,11 @@ class WorkingSet:
         return np.where(self.coordinates[at] == coordinates, at, -1)
 
 
+def starting_point(weights: SparseVector) -> WorkingSet:
+    """Return the working set of the weights alone, their derivatives not yet known."""
+    return WorkingSet(weights.coordinates, weights.values, np.zeros(len(weights.values)))
+
+
 def gather(oracle: Oracle, weights: SparseVector, sweep: Sweep) -> WorkingSet:
     """Return the nonzero weights and everything the sweep found."""
     found = sweep.gradient
