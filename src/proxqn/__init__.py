@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from proxqn.estimators.hierarchical import HierarchicalClassifier
     from proxqn.minimization import lambda_max, minimize
     from proxqn.oracles.chain import ChainOracle
+    from proxqn.persistence.model_file import load, save
     from proxqn.solvers.prox_qn import ProxQN
 
 _HOMES = {
@@ -28,7 +29,9 @@ _HOMES = {
     "Hierarchy": "proxqn.data.hierarchy",
     "ProxQN": "proxqn.solvers.prox_qn",
     "lambda_max": "proxqn.minimization",
+    "load": "proxqn.persistence.model_file",
     "minimize": "proxqn.minimization",
+    "save": "proxqn.persistence.model_file",
 }
 
 __all__ = [
@@ -40,7 +43,9 @@ __all__ = [
     "ProxQN",
     "datasets",
     "lambda_max",
+    "load",
     "minimize",
+    "save",
 ]
 
 

@@ -154,6 +154,21 @@ class TreeOracle(Oracle, SampleOracle, BlockOracle):
         """Return -log P(y_i|x_i) of the last forward pass."""
         return self._losses, self._weights
 
+    @property
+    def pass_cost(self) -> float:
+        """About four operations a node and sample: residuals are written for all of them."""
+        return 4.0 * self._residuals.size
+
+    def curvatures(self, coordinates: Ints) -> Floats:
+        """Return ``Σ x² p (1 - p)`` with p the share of samples whose path holds the node."""
+        tree = self.hierarchy
+        column, node = np.divmod(coordinates, len(tree))
+        ends = np.concatenate([[0], np.cumsum(np.bincount(self._leaves, minlength=tree.n_leaves))])
+        share = (ends[tree.leaf_stop] - ends[tree.leaf_start] + 1.0) / (self.n_samples + 2.0)
+        factor = 1.0 if self._weights is None else float(self._weights.mean())
+        by_node: Floats = factor * share * (1.0 - share)
+        return self.data.squares()[column] * by_node[node]
+
     def samples(self) -> SampleSteps:
         """Return a stepper over single samples, for stochastic gradient descent."""
         from proxqn.oracles.tree_samples import TreeSamples
