@@ -218,6 +218,7 @@ PROXQN_CLONES void sweep_column(const Features& f, std::int64_t c, const double*
 
 constexpr std::int64_t kBlockBytes = 1 << 18;   // of residual rows: a quarter of a usual L2 cache
 constexpr std::int64_t kSweepColumns = 256;
+constexpr std::int64_t kFewEntries = 8;
 
 struct Sweep {
   std::vector<std::int64_t> coordinates;
@@ -226,14 +227,22 @@ struct Sweep {
 };
 
 // Sums of the columns [first, last), block of slots by block: the residual rows of a block stay in
-// the L2 cache while all the columns pick theirs from them. sums[last - first][Lp], zero at the start.
+// the L2 cache while all the columns pick theirs from them. A column with only a few entries a block
+// is summed at once: going to every block would cost more. sums[last - first][Lp], zero at the start.
 PROXQN_CLONES void sweep_blocked(const Features& f, std::int64_t first, std::int64_t last,
                                  const double* rows, std::int64_t stride, std::int64_t Lp,
                                  double* sums) {
   const std::int64_t block = std::max<std::int64_t>(64, kBlockBytes / (8 * Lp));
-  std::vector<std::int64_t> next(f.start + first, f.start + last);
+  const std::int64_t few = kFewEntries * ((stride + block - 1) / block);
+  std::vector<std::int64_t> next(f.start + first, f.start + last), dense;
+  for (std::int64_t c = first; c < last; ++c) {
+    const std::int64_t n = f.start[c + 1] - f.start[c];
+    if (n > few) dense.push_back(c);
+    else add_rows(f.slots + f.start[c], f.column_values(c), n, rows, Lp, sums + (c - first) * Lp);
+  }
+  if (dense.empty()) return;
   for (std::int64_t end = block; end < stride + block; end += block)
-    for (std::int64_t c = first; c < last; ++c) {
+    for (const std::int64_t c : dense) {
       const std::int64_t e = next[c - first], stop = f.start[c + 1];
       const std::int32_t* slots = f.slots + e;
       std::int64_t n = 0;
