@@ -23,6 +23,8 @@ import numpy as np
 from proxqn import _kernels
 from proxqn.problem import Floats, Ints
 
+_MAX_NUMBERS = 1_000_000  # in the rows of B: 8 MB, a share of the last-level cache
+_FEW_PAIRS = 20
 _CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
 
 
@@ -86,9 +88,9 @@ class CompactBFGS:
         if not sy > _CURVATURE * np.sqrt(ss * yy):
             return False
         self.gamma = sy / ss if self._scaling is Scaling.PAPER else float(np.sqrt(yy / ss))
-        if len(self) == self._memory:
-            self._S, self._Y = self._S[1:], self._Y[1:]
-            self._SS, self._SY = self._SS[1:, 1:], self._SY[1:, 1:]
+        oldest = max(0, len(self) + 1 - self._most_pairs())
+        self._S, self._Y = self._S[oldest:], self._Y[oldest:]
+        self._SS, self._SY = self._SS[oldest:, oldest:], self._SY[oldest:, oldest:]
         n = len(self)
         SS, SY = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
         SS[:n, :n], SY[:n, :n] = self._SS, self._SY
@@ -98,6 +100,11 @@ class CompactBFGS:
         self._SS, self._SY = SS, SY
         self._S, self._Y = np.vstack([self._S, s]), np.vstack([self._Y, y])
         return True
+
+    def _most_pairs(self) -> int:
+        """Fewer pairs on a large working set: coordinate descent reads all of them in every pass."""
+        fitting = _MAX_NUMBERS // max(2 * self._S.shape[1], 1)
+        return min(self._memory, max(_FEW_PAIRS, fitting))
 
     def keep_rows(self, keep: Ints) -> None:
         """Drop the rows of variables that leave the working set."""

@@ -29,6 +29,7 @@ _MIN_SKETCH = 200  # samples
 _SKETCH_COOLING = 0.2
 _MIN_FIRST = 1000  # variables
 _MIN_INNER = 5  # passes
+_INNER_SHARE = 0.1  # of the cost of inference
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 
 
@@ -264,7 +265,7 @@ class _Run:
         if self.settings.balance_inner:
             return max(1, min(most, self.oracle.n_parameters // size))
         # A pass makes 4 m |A| multiply-adds, slow ones, and should not outweigh inference.
-        budget = max(0.25 * self.oracle.pass_cost, _MIN_BUDGET)
+        budget = max(_INNER_SHARE * self.oracle.pass_cost, _MIN_BUDGET)
         affordable = budget / (4.0 * max(len(self.model), 1) * size)
         return int(max(_MIN_INNER, min(most, affordable)))
 
