@@ -55,7 +55,7 @@ def main() -> None:
 
     show_sizes(model)
     show_top_words(model, words, icd.node_descriptions)
-    show_diagnosis(pipeline, "itchy red patches on the skin of both elbows", icd.node_descriptions)
+    show_diagnosis(pipeline, "inflammation of the middle ear with pus", icd.node_descriptions)
 
 
 def up_to(letter: str, texts: list[str], categories: np.ndarray) -> tuple[list[str], np.ndarray]:

@@ -40,7 +40,9 @@ class PerNode:
 
     def fit(self, X: Any, y: Any, lam: float) -> PerNode:
         """Fit all nodes."""
-        rows = [list(self.hierarchy.path(name))[1:] for name in y]
+        depth = int(self.hierarchy.depth.max())
+        paths = [list(self.hierarchy.path(name))[1:] for name in y]
+        rows = [path + [""] * (depth - len(path)) for path in paths]
         self.model = LocalClassifierPerNode(local_classifier=_logistic(lam, "liblinear"))
         self.model.fit(X, rows)
         return self
