@@ -14,10 +14,11 @@ from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from proxqn.minimization import SOLVERS, minimize
+from proxqn.minimization import SOLVERS, Solver, minimize
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Oracle, SparseVector
 from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.sgd import SGD
 from proxqn.solvers.stopping import Status
 
 
@@ -82,12 +83,12 @@ def solve(estimator: PenalisedEstimator, oracle: Oracle, start: SparseVector) ->
     return result
 
 
-def _seeded(solver: str | ProxQN, random_state: Any) -> str | ProxQN:
+def _seeded(solver: str | Solver, random_state: Any) -> str | Solver:
     """Put the seed into the solver's settings; without one, the settings' own (repeatable) seed."""
     if random_state is None:
         return solver
     settings: Any = SOLVERS[solver]() if isinstance(solver, str) else solver
-    if not isinstance(settings, ProxQN):
+    if not isinstance(settings, ProxQN | SGD):
         return solver
     return replace(settings, seed=int(check_random_state(random_state).randint(2**31 - 1)))
 

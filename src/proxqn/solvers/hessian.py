@@ -102,8 +102,8 @@ class CompactBFGS:
         return True
 
     def _most_pairs(self) -> int:
-        """Fewer pairs on a large working set: coordinate descent reads all of them in every pass."""
-        fitting = _MAX_NUMBERS // max(2 * self._S.shape[1], 1)
+        """Keep fewer pairs on a large working set: every pass over it reads all of them."""
+        fitting = _MAX_NUMBERS // max(2 * int(self._S.shape[1]), 1)
         return min(self._memory, max(_FEW_PAIRS, fitting))
 
     def keep_rows(self, keep: Ints) -> None:

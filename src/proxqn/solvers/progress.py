@@ -21,7 +21,9 @@ def _step(row: Row) -> str:
 
 def _relative_gap(row: Row) -> str:
     """Say how far the objective may still fall, as a fraction of itself."""
-    return f"{row.gap / abs(row.objective):.1e}" if math.isfinite(row.gap) else "?"
+    if not math.isfinite(row.gap) or row.objective == 0.0:
+        return "?"
+    return f"{row.gap / abs(row.objective):.1e}"
 
 
 _COLUMNS: tuple[tuple[str, int, Callable[[Row], str]], ...] = (

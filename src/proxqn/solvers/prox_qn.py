@@ -165,6 +165,9 @@ class _Run:
         status = self.record.begin(self.at.weights)
         while status is None and self.record.epoch < self.max_epochs:
             status = self._begin_epoch() or self._run_epoch()
+        if status in (Status.MAX_ITER, Status.CALLBACK) and not self.record.trace[-1].certified:
+            point = self.record.point  # say what is proved of the point that is returned
+            self.record.look(self.penalty.lam, point.weights, point.loss)
         return status or Status.MAX_ITER
 
     def _warm_up(self) -> _Run | None:
