@@ -16,6 +16,7 @@ _COMMANDS: Final = {
     "evaluate": ("proxqn.cli.evaluate", "Score a model, or predictions, against true labels."),
     "inspect": ("proxqn.cli.inspect", "Show what a model has learned, and its certificate."),
     "export": ("proxqn.cli.export", "Write a model as CRFsuite's or CRF++'s text."),
+    "experiment": ("proxqn.cli.experiment", "Repeat the experiments of the paper."),
 }
 
 
