@@ -28,10 +28,10 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks.ocr
+	$(BIN)/python -m benchmarks.run
 
 bench-quick: $(STAMP)
-	$(BIN)/python -m benchmarks.ocr --quick
+	$(BIN)/python -m benchmarks.run --quick
 
 clean:
 	rm -rf $(VENV) build
