@@ -12,7 +12,8 @@ from benchmarks.peers.problem import Problem
 from benchmarks.problems import Spec
 
 from proxqn import _kernels
-from proxqn.oracles.chain import ChainOracle, Pairs, chain_kernel
+from proxqn.oracles.chain import ChainOracle, Pairs
+from proxqn.oracles.chain_kernel import chain_kernel
 from proxqn.penalties import ElasticNet
 from proxqn.problem import SparseVector
 from proxqn.solvers.prox_qn import ProxQN

@@ -23,7 +23,8 @@ from tests.problems import (
 
 from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles import reference
-from proxqn.oracles.chain import ChainOracle, Pairs, aligned_zeros, chain_kernel
+from proxqn.oracles.chain import ChainOracle, Pairs
+from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel
 from proxqn.problem import SparseVector
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}

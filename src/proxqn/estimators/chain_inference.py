@@ -21,7 +21,7 @@ from proxqn.estimators.constraints import Constraints
 from proxqn.estimators.n_best import best_paths
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.estimators.sparse_scores import SparseScores
-from proxqn.oracles.chain import aligned_zeros, chain_kernel
+from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel
 from proxqn.problem import Floats, Ints
 
 _BLOCK_TOKENS = 1 << 14

@@ -20,6 +20,7 @@ from proxqn import _kernels
 from proxqn.capabilities import BlockOracle, BlockSteps, SampleOracle, SampleSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
+from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel, check
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
 
 
@@ -75,7 +76,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     ) -> None:
         X, labels = sp.csr_array(X), np.asarray(labels)
         tokens = np.asarray(lengths, dtype=np.int64)
-        _check(X, labels, tokens, n_labels, sample_weight)
+        check(X, labels, tokens, n_labels, sample_weight)
         layout = SequenceLayout.from_lengths(tokens)
         slot_labels = np.zeros(layout.stride, dtype=np.int32)
         slot_labels[layout.token_slot] = labels
@@ -334,67 +335,3 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         factors = 1.0 if weights is None else weights[sequence[1:][inside]]
         np.add.at(counts, (labels[:-1][inside], labels[1:][inside]), factors)
         return counts
-
-
-def _check(
-    X: sp.csr_array,
-    labels: NDArray[np.integer[Any]],
-    lengths: Ints,
-    n_labels: int,
-    sample_weight: Floats | None,
-) -> None:
-    """Refuse what does not fit: the kernels take labels and lengths as indices, unchecked."""
-    n_tokens = X.shape[0]
-    if labels.shape != (n_tokens,):
-        raise ValueError(
-            f"one label a row of X expected, {n_tokens} in all, got an array of {labels.shape}."
-        )
-    if n_tokens and not 0 <= labels.min() <= labels.max() < n_labels:
-        raise ValueError(
-            f"labels must be numbers from 0 to n_labels - 1 = {n_labels - 1}, "
-            f"got {labels.min()} to {labels.max()}; number the label names first."
-        )
-    if lengths.ndim != 1 or lengths.min(initial=1) < 1 or lengths.sum() != n_tokens:
-        raise ValueError(
-            f"lengths must be 1 or above and sum to the {n_tokens} rows of X, got "
-            f"{len(lengths)} lengths from {lengths.min(initial=0)} that sum to {lengths.sum()}."
-        )
-    if sample_weight is None:
-        return
-    if sample_weight.shape != lengths.shape:
-        raise ValueError(
-            f"one sample weight a sequence expected, {len(lengths)} in all, "
-            f"got an array of {sample_weight.shape}."
-        )
-    if not (np.isfinite(sample_weight) & (sample_weight >= 0.0)).all():
-        raise ValueError("sample weights must be finite numbers, 0 or above.")
-
-
-def chain_kernel(
-    kernels: ModuleType,
-    layout: SequenceLayout,
-    scores: Floats,
-    *,
-    labels: NDArray[np.int32] | None,
-    weights: Floats | None,
-) -> Any:
-    """Bind a layout and its score array to the inference kernels."""
-    return kernels.Chain(
-        layout.first,
-        layout.width,
-        layout.length,
-        layout.lane_length,
-        layout.lane_sequence,
-        layout.chunks(len(scores)),
-        labels,
-        weights,
-        scores,
-    )
-
-
-def aligned_zeros(shape: tuple[int, int]) -> Floats:
-    """Return zeros that start on a cache line, so that no vector load crosses two."""
-    size = shape[0] * shape[1]
-    raw = np.zeros(size + 8)
-    offset = (-raw.ctypes.data // 8) % 8
-    return raw[offset : offset + size].reshape(shape)

@@ -1,0 +1,77 @@
+"""What stands around the chain kernels: input checks, the binding to a layout, aligned arrays."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxqn.data.sequences import SequenceLayout
+from proxqn.problem import Floats, Ints
+
+
+def check(
+    X: sp.csr_array,
+    labels: NDArray[np.integer[Any]],
+    lengths: Ints,
+    n_labels: int,
+    sample_weight: Floats | None,
+) -> None:
+    """Refuse what does not fit: the kernels take labels and lengths as indices, unchecked."""
+    n_tokens = X.shape[0]
+    if labels.shape != (n_tokens,):
+        raise ValueError(
+            f"one label a row of X expected, {n_tokens} in all, got an array of {labels.shape}."
+        )
+    if n_tokens and not 0 <= labels.min() <= labels.max() < n_labels:
+        raise ValueError(
+            f"labels must be numbers from 0 to n_labels - 1 = {n_labels - 1}, "
+            f"got {labels.min()} to {labels.max()}; number the label names first."
+        )
+    if lengths.ndim != 1 or lengths.min(initial=1) < 1 or lengths.sum() != n_tokens:
+        raise ValueError(
+            f"lengths must be 1 or above and sum to the {n_tokens} rows of X, got "
+            f"{len(lengths)} lengths from {lengths.min(initial=0)} that sum to {lengths.sum()}."
+        )
+    if sample_weight is None:
+        return
+    if sample_weight.shape != lengths.shape:
+        raise ValueError(
+            f"one sample weight a sequence expected, {len(lengths)} in all, "
+            f"got an array of {sample_weight.shape}."
+        )
+    if not (np.isfinite(sample_weight) & (sample_weight >= 0.0)).all():
+        raise ValueError("sample weights must be finite numbers, 0 or above.")
+
+
+def chain_kernel(
+    kernels: ModuleType,
+    layout: SequenceLayout,
+    scores: Floats,
+    *,
+    labels: NDArray[np.int32] | None,
+    weights: Floats | None,
+) -> Any:
+    """Bind a layout and its score array to the inference kernels."""
+    return kernels.Chain(
+        layout.first,
+        layout.width,
+        layout.length,
+        layout.lane_length,
+        layout.lane_sequence,
+        layout.chunks(len(scores)),
+        labels,
+        weights,
+        scores,
+    )
+
+
+def aligned_zeros(shape: tuple[int, int]) -> Floats:
+    """Return zeros that start on a cache line, so that no vector load crosses two."""
+    size = shape[0] * shape[1]
+    raw = np.zeros(size + 8)
+    offset = (-raw.ctypes.data // 8) % 8
+    return raw[offset : offset + size].reshape(shape)
