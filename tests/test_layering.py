@@ -31,6 +31,7 @@ ALLOWED = {
     },
     "reports": {"problem", "data", "solvers", "estimators", "metrics"},
     "persistence": {"problem", "data", "solvers", "estimators"},
+    "compat": {"data", "solvers", "estimators", "metrics", "persistence"},
 }  # fmt: skip
 TOP = {"__main__", "cli"}  # may import anything below them
 
