@@ -147,6 +147,7 @@ class _Run:
         self.at = starting_point(SparseVector.empty())
         self.model = self._new_model(settings.gamma or 1.0, 0)
         self.cold = False  # whether it starts from zero with nothing known
+        self.unscaled = False  # whether γ is still to be measured
         self.cooling, self.max_epochs = settings.cooling, math.inf
         self.tolerance = math.inf  # of the violation on the working set, for this epoch
         self.violation = math.inf  # M̂
@@ -157,6 +158,7 @@ class _Run:
         at_zero = len(start.values) == 0
         sketch = self._warm_up() if at_zero else None
         self.cold = at_zero and sketch is None
+        self.unscaled = sketch is None and self.settings.gamma is None
         if sketch is None:
             self.at = starting_point(start)
             self.model = self._new_model(self.model.gamma, len(self.at))
@@ -199,11 +201,10 @@ class _Run:
             limit = max(_MIN_FIRST, int(settings.first_share * self.oracle.n_coordinates))
             at = at.take(at.most_violating(limit))
         diagonal = self.oracle.curvatures(at.coordinates) ** settings.scaling_power
-        if settings.keep_memory:
-            self.model.replace_rows(self.at.positions_in(at.coordinates), diagonal)
-        else:
-            self.model = self._new_model(self.model.gamma, len(at))
-        if record.epoch == 1 and self.cold and settings.gamma is None:
+        if not settings.keep_memory:
+            self.model.clear()
+        self.model.replace_rows(self.at.positions_in(at.coordinates), diagonal)
+        if record.epoch == 1 and self.unscaled:
             self.model.gamma = curvature.measure(
                 self.oracle, self.penalty, at, point.loss, diagonal
             )
