@@ -1,0 +1,337 @@
+"""The drop-in for sklearn-crfsuite: its tutorial, its attributes, and what has no meaning here."""
+
+import inspect
+import os
+import pickle
+import warnings
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import RandomizedSearchCV
+
+import proxqn
+from proxqn.compat import CRF
+from proxqn.metrics import entity_f1_score
+from proxqn.persistence import load_with_encoder
+
+X = [
+    [{"w": "the"}, {"w": "dog", "len": 3.0}, {"w": "barks"}],
+    [{"w": "a"}, {"w": "cat"}, {"w": "purrs", "last": True}],
+    [{"w": "dogs"}, {"w": "bark"}],
+    [{"w": "the"}, {"w": "cat"}, {"w": "barks"}],
+]
+Y = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]
+
+
+@pytest.fixture(scope="module")
+def crf():
+    return CRF(c1=0.1, c2=0.01).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def peer():
+    return pytest.importorskip("sklearn_crfsuite", reason="the peer is not installed").CRF
+
+
+# --- the tutorial of sklearn-crfsuite, on CoNLL-2000 ---
+
+
+def word2features(sent, i):
+    word, postag = sent[i][:2]
+    features = {
+        "bias": 1.0,
+        "word.lower()": word.lower(),
+        "word[-3:]": word[-3:],
+        "word[-2:]": word[-2:],
+        "word.isupper()": word.isupper(),
+        "word.istitle()": word.istitle(),
+        "word.isdigit()": word.isdigit(),
+        "postag": postag,
+        "postag[:2]": postag[:2],
+    }
+    for name, j in (("-1", i - 1), ("+1", i + 1)):
+        if 0 <= j < len(sent):
+            word1, postag1 = sent[j][:2]
+            features.update({
+                f"{name}:word.lower()": word1.lower(),
+                f"{name}:word.istitle()": word1.istitle(),
+                f"{name}:word.isupper()": word1.isupper(),
+                f"{name}:postag": postag1,
+                f"{name}:postag[:2]": postag1[:2],
+            })  # fmt: skip
+        else:
+            features["BOS" if j < 0 else "EOS"] = True
+    return features
+
+
+def sent2features(sent):
+    return [word2features(sent, i) for i in range(len(sent))]
+
+
+def sent2labels(sent):
+    return [label for token, postag, label in sent]
+
+
+def flat_f1(y_true, y_pred, **options):
+    flat = [[label for sequence in y for label in sequence] for y in (y_true, y_pred)]
+    return f1_score(*flat, zero_division=0, **options)
+
+
+def sentences(name, n):
+    folder = Path(os.environ.get("PROXQN_DATA", Path(__file__).parents[1] / "../shared/data"))
+    path = folder / "conll2000" / name
+    if not path.exists():
+        pytest.skip(f"conll2000/{name} is not in {folder}; set PROXQN_DATA to the data folder")
+    blocks = path.read_text().split("\n\n")[:n]
+    return [[tuple(line.split()) for line in block.splitlines()] for block in blocks]
+
+
+@pytest.fixture(scope="module")
+def conll():
+    train_sents, test_sents = sentences("train.txt", 300), sentences("test.txt", 200)
+    train = [sent2features(s) for s in train_sents], [sent2labels(s) for s in train_sents]
+    return *train, [sent2features(s) for s in test_sents], [sent2labels(s) for s in test_sents]
+
+
+def tutorial(crf_class, conll):
+    """Everything the tutorial does with a fitted model, and its scores."""
+    X_train, y_train, X_test, y_test = conll
+    crf = crf_class(
+        algorithm="lbfgs", c1=0.1, c2=0.1, max_iterations=100, all_possible_transitions=True
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        crf.fit(X_train, y_train)
+    labels = list(crf.classes_)
+    labels.remove("O")
+    y_pred = crf.predict(X_test)
+    likely = Counter(crf.transition_features_).most_common(20)
+    assert ("B-NP", "I-NP") in [pair for pair, weight in likely]
+    unlikely = Counter(crf.transition_features_).most_common()[-20:]
+    assert all(weight < 0 for pair, weight in unlikely)
+    top = Counter(crf.state_features_).most_common(30)
+    assert all(name in crf.attributes_ and label in crf.classes_ for (name, label), weight in top)
+    return (
+        flat_f1(y_test, y_pred, average="weighted", labels=labels),
+        entity_f1_score(y_test, list(y_pred)),
+        crf.score(X_test, y_test),
+    )
+
+
+def test_the_tutorial_scores_as_well_as_the_peer(conll, peer):
+    ours, theirs = tutorial(CRF, conll), tutorial(peer, conll)
+    assert ours[0] > 0.9
+    for our, their in zip(ours, theirs, strict=True):
+        assert our >= their - 0.01
+
+
+def test_the_defaults_score_as_well_as_the_peers(conll, peer):
+    X_train, y_train, X_test, y_test = conll
+    with pytest.warns(UserWarning, match="c1=None is taken as 0.001"):
+        ours = CRF().fit(X_train, y_train).score(X_test, y_test)
+    assert ours >= peer().fit(X_train, y_train).score(X_test, y_test) - 0.01
+
+
+def test_search_over_c1_and_c2(conll):
+    X_train, y_train = conll[0][:60], conll[1][:60]
+    labels = sorted({label for y in y_train for label in y} - {"O"})
+    search = RandomizedSearchCV(
+        CRF(algorithm="lbfgs", max_iterations=50),
+        {"c1": stats.expon(scale=0.5), "c2": stats.expon(scale=0.05)},
+        cv=3,
+        n_iter=2,
+        random_state=0,
+        error_score="raise",
+        scoring=make_scorer(flat_f1, average="weighted", labels=labels),
+    )
+    search.fit(X_train, y_train)
+    assert search.best_score_ > 0.7
+    assert len(search.best_estimator_.predict(conll[2])) == len(conll[2])
+
+
+# --- the same model as CRFsuite's ---
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_optimum_is_crfsuites(peer, everything):
+    setup = dict.fromkeys(("all_possible_states", "all_possible_transitions"), everything)
+    setup |= {"c1": 0.05, "c2": 0.2}
+    ours = CRF(**setup, tol=1e-9).fit(X, Y)
+    theirs = peer(**setup, epsilon=1e-9, delta=1e-9).fit(X, Y)
+    assert ours.crf_.l2 == 0.4
+    for weights in ("state_features_", "transition_features_"):
+        found, expected = getattr(ours, weights), getattr(theirs, weights)
+        assert found.keys() <= expected.keys()
+        assert all(abs(found.get(pair, 0.0) - w) < 2e-3 for pair, w in expected.items())
+    assert ours.classes_ == list(theirs.classes_)
+    for ours_x, theirs_x in zip(
+        ours.predict_marginals(X), theirs.predict_marginals(X), strict=True
+    ):
+        for p, q in zip(ours_x, theirs_x, strict=True):
+            assert p == pytest.approx(q, abs=1e-3)
+
+
+@pytest.mark.parametrize("min_freq", [None, 0, 1, 2, 2.5, 3])
+def test_min_freq_leaves_crfsuites_attributes(peer, min_freq):
+    X = [[["a", "b"], ["a"], ["c"], ["a"]], [["a", "b"], ["c"], ["d"]]]
+    y = [["X", "Y", "Y", "X"], ["X", "Y", "X"]]
+    theirs = peer(c1=0, c2=0.01, min_freq=min_freq).fit(X, y)
+    ours = CRF(c1=1e-3, c2=0.01, min_freq=min_freq).fit(X, y)
+    assert sorted(ours.attributes_) == sorted(theirs.attributes_)
+    assert ours.num_attributes_ == len(theirs.attributes_)
+
+
+def test_parameters_are_sklearn_crfsuites(peer):
+    theirs = list(inspect.signature(peer).parameters.values())
+    ours = list(inspect.signature(CRF).parameters.values())
+    assert [(p.name, p.default) for p in ours[: len(theirs)]] == [
+        (p.name, p.default) for p in theirs
+    ]
+    assert [p.name for p in ours[len(theirs) :]] == ["tol", "n_jobs"]
+    assert CRF().get_params().keys() == inspect.signature(CRF).parameters.keys()
+
+
+# --- methods and attributes ---
+
+
+def test_predictions_are_lists_in_a_flat_array(crf):
+    y_pred = crf.predict(X[:2])
+    assert y_pred.shape == (2,)  # though both sequences have three tokens
+    assert y_pred.tolist() == Y[:2]
+    assert type(y_pred[0][0]) is str
+    assert crf.predict_single(X[2]) == Y[2]
+    assert crf.score(X, Y) == 1.0
+    assert crf.score(X[2:3], [["N", "not a label"]]) == 0.5
+
+
+def test_marginals_are_dicts(crf):
+    marginals = crf.predict_marginals(X)
+    assert marginals[2] == crf.predict_marginals_single(X[2])
+    for p in marginals[0]:
+        assert p.keys() == {"D", "N", "V"}
+        assert sum(p.values()) == pytest.approx(1.0)
+    assert max(marginals[0][1], key=marginals[0][1].get) == "N"
+
+
+def test_sequences_without_tokens_are_passed_over(crf):
+    again = CRF(c1=0.1, c2=0.01).fit([[], *X], [[], *Y])
+    assert again.state_features_ == crf.state_features_
+    assert crf.predict([[], X[2], []]).tolist() == [[], Y[2], []]
+    assert crf.predict_marginals([[]]).tolist() == [[]]
+    assert crf.predict([]).tolist() == []
+
+
+def test_tokens_may_be_strings():
+    words = [[token["w"] for token in sequence] for sequence in X]
+    crf = CRF(c1=0.1, c2=0.01).fit(words, Y)
+    assert crf.predict_single(["the", "dog", "unseen"]) == ["D", "N", "V"]
+    assert "cat" in crf.attributes_
+
+
+def test_weights_are_the_models(crf):
+    assert len(crf.state_features_) == crf.crf_.coef_.nnz
+    assert crf.state_features_["w:the", "D"] > 0 < crf.transition_features_["D", "N"]
+    assert set(crf.attributes_) == {name for name, label in crf.state_features_}
+    assert crf.crf_.gap_ <= 1e-2 * crf.crf_.objective_
+
+
+def test_size_is_the_files(crf, tmp_path):
+    proxqn.save(crf.crf_, tmp_path / "m.proxqn", encoder=crf.encoder_)
+    assert crf.size_ == (tmp_path / "m.proxqn").stat().st_size
+    saved = load_with_encoder(tmp_path / "m.proxqn")
+    new = saved.encoder.transform(X)
+    assert saved.model.predict(new.X, lengths=new.lengths).tolist() == list(chain(*Y))
+
+
+def test_training_log(crf):
+    log = crf.training_log_
+    assert len(log.iterations) == len(crf.crf_.trace_) > 0
+    assert log.last_iteration["loss"] == crf.crf_.objective_
+    assert log.last_iteration["active_features"] == crf.crf_.result_.nnz
+    assert all(row["time"] >= 0 for row in log.iterations)
+
+
+def test_clone_pickle_and_repr(crf):
+    copy = pickle.loads(pickle.dumps(crf))
+    assert copy.predict(X).tolist() == crf.predict(X).tolist()
+    assert copy.state_features_ == crf.state_features_
+    fresh = clone(crf)
+    assert fresh.get_params() == crf.get_params()
+    assert not hasattr(fresh, "classes_")
+    assert repr(fresh) == "CRF(c1=0.1, c2=0.01)"
+    assert "CRF" in crf._repr_html_()
+
+
+# --- what has no meaning, and what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"num_memories": 6, "gamma": 1}, "without effect: num_memories, gamma"),
+        ({"model_filename": "m", "keep_tempfiles": True}, "model_filename, keep_tempfiles"),
+        ({"algorithm": "ap"}, "algorithm='ap' fits the same"),
+        ({"c1": 0}, "c1=0 is taken as 0.001"),
+        ({"all_possible_states": True}, "both are taken as True"),
+        ({"error_sensitive": False}, "without effect: error_sensitive"),
+    ],
+)
+def test_one_warning_names_what_changes(parameters, message):
+    with pytest.warns(UserWarning, match=message) as caught:
+        CRF(**({"c1": 0.1} | parameters)).fit(X, Y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_dev_data_are_left_alone():
+    with pytest.warns(UserWarning, match="without effect: X_dev, y_dev"):
+        CRF(c1=0.1).fit(X, Y, X_dev=X[:1], y_dev=Y[:1])
+
+
+def test_nothing_is_said_where_all_has_a_meaning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CRF("lbfgs", 1, False, False, 0.1, 0.1, 100, n_jobs=2).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "error", "message"),
+    [
+        ({"algorithm": "newton"}, (X, Y), ValueError, "algorithm must be one of"),
+        ({"c1": -1}, (X, Y), ValueError, "lam must be a finite number above 0"),
+        ({"c2": np.nan}, (X, Y), ValueError, "l2 must be a finite number"),
+        ({"min_freq": 99}, (X, Y), ValueError, "min_freq=99 leaves no attribute"),
+        ({}, (X, Y, X), ValueError, "pass both X_dev and y_dev"),
+        ({}, (X, Y[:2]), ValueError, "y has 2 sequences, but X has 4"),
+        ({}, (X, [*Y[:3], ["D"]]), ValueError, r"y\[3\] has 1 labels, but X\[3\] has 3"),
+        ({}, (X, ["DNV", *Y[1:]]), TypeError, r"y\[0\] is a str; expected a list"),
+        ({}, ([], []), ValueError, "at least one sequence"),
+        ({}, ([[{"w": np.nan}, {"w": 1}]], [["a", "b"]]), ValueError, "expected a finite number"),
+    ],
+)
+def test_fit_refuses(parameters, arguments, error, message):
+    with pytest.raises(error, match=message):
+        CRF(**({"c1": 0.1} | parameters)).fit(*arguments)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda crf: crf.predict(X), lambda crf: crf.predict_marginals(X),
+     lambda crf: crf.score(X, Y), lambda crf: crf.state_features_, lambda crf: crf.size_,
+     lambda crf: crf.transition_features_, lambda crf: crf.num_attributes_],
+)  # fmt: skip
+def test_unfitted(use):
+    with pytest.raises(NotFittedError, match="CRFsuite's binary models are not read"):
+        use(CRF(model_filename="model.crfsuite"))
+
+
+def test_there_is_no_tagger(crf):
+    with pytest.raises(AttributeError, match="Use predict_single for tag"):
+        crf.tagger_  # noqa: B018
