@@ -17,12 +17,9 @@ from typing import final
 from proxqn.minimization import Solver
 from proxqn.persistence.checkpoint import Checkpoint
 from proxqn.problem import Oracle, Penalty, SparseVector
-from proxqn.solvers import curvature
-from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.recording import Callback, Solution
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.trace import Row, Trace
-from proxqn.solvers.working_set import gather
 
 
 @final
@@ -65,7 +62,7 @@ class Legs:
         state, trace = self.resumed or fresh, Trace()
         while True:
             journal = _Journal(state, trace, callback)
-            leg = _with_curvature(self.settings, oracle, penalty, state.weights).minimize(
+            leg = self.settings.minimize(
                 oracle,
                 penalty,
                 state.weights,
@@ -114,20 +111,3 @@ class _Journal:
             gap=max(min(row.gap, row.objective - before.bound), 0.0),
             seconds=row.seconds + self._seconds,
         )
-
-
-def _with_curvature(
-    settings: Solver, oracle: Oracle, penalty: Penalty, weights: SparseVector
-) -> Solver:
-    """Measure γ at the start of a leg; from γ = 1 the first step would take many trials."""
-    if not isinstance(settings, ProxQN) or settings.gamma is not None or not len(weights.values):
-        return settings
-    oracle.reset()
-    oracle.move(weights)
-    loss = oracle.value_at(1.0)
-    if not math.isfinite(loss):
-        return settings
-    oracle.accept(1.0)
-    at = gather(oracle, weights, oracle.sweep(penalty.lam))
-    diagonal = oracle.curvatures(at.coordinates) ** settings.scaling_power
-    return replace(settings, gamma=curvature.measure(oracle, penalty, at, loss, diagonal))
