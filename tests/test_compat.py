@@ -1,8 +1,10 @@
 """The drop-in for sklearn-crfsuite: its tutorial, its attributes, and what has no meaning here."""
 
+import doctest
 import inspect
 import os
 import pickle
+import re
 import warnings
 from collections import Counter
 from itertools import chain
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -17,6 +20,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import RandomizedSearchCV
 
 import proxqn
+from proxqn.cli.app import proxqn as command_line
 from proxqn.compat import CRF
 from proxqn.metrics import entity_f1_score
 from proxqn.persistence import load_with_encoder
@@ -335,3 +339,24 @@ def test_unfitted(use):
 def test_there_is_no_tagger(crf):
     with pytest.raises(AttributeError, match="Use predict_single for tag"):
         crf.tagger_  # noqa: B018
+
+
+# --- docs/migrating.md ---
+
+GUIDE = Path(__file__).parents[1] / "docs/migrating.md"
+
+
+def test_the_guides_python_runs():
+    assert doctest.testfile(str(GUIDE), module_relative=False).failed == 0
+
+
+def test_the_guides_commands_and_options_exist():
+    text = GUIDE.read_text(encoding="utf-8").partition("## CRFsuite's commands")[2]
+    ours = " ".join(re.split(r"(?<!\\)\|", row)[2] for row in re.findall(r"^\|.*$", text, re.M))
+    commands = [["train", "chain"], ["predict"], ["evaluate"], ["inspect"], ["export"]]
+    help_ = " ".join(CliRunner().invoke(command_line, [*c, "--help"]).output for c in commands)
+    options = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", ours))
+    assert {"--lam", "--n-best", "--to"} <= options
+    assert options <= set(re.findall(r"--[a-z][a-z0-9-]*", help_))
+    named = set(re.findall(r"proxqn (\w+(?: chain)?)", ours))
+    assert named == {" ".join(command) for command in commands}
