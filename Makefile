@@ -1,13 +1,14 @@
 # Everything a fresh machine needs: Python >= 3.11, a C++ compiler and make.
 #   make demo   set up, train the paper's OCR model on the bundled data, show the result
 #   make test   set up, lint, type-check, run all tests
+#   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CPP    := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test bench bench-quick lint clean
+.PHONY: demo test bench bench-quick bench-all lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -28,7 +29,11 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
+	$(BIN)/python -m benchmarks.run --problems ocr-100 --peers prox-qn,prox-qn-paper,python-crfsuite
+
+bench-all: $(STAMP)
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.hierarchy
 
 bench-quick: $(STAMP)
 	$(BIN)/python -m benchmarks.run --quick

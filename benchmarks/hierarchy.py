@@ -32,7 +32,6 @@ from proxqn.estimators.hierarchical import HierarchicalClassifier
 from proxqn.metrics.hierarchical import hierarchical_f1
 from proxqn.minimization import minimize
 from proxqn.oracles.tree import TreeOracle
-from proxqn.solvers.prox_qn import ProxQN
 
 REPOSITORY = Path(__file__).parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results" / "hierarchy.json"
@@ -100,8 +99,6 @@ def lshtc(n_jobs: int) -> Table:
                 lam=lam,
                 fit_intercept=False,
                 n_jobs=n_jobs,
-                # At λ = 0.5 more weights than documents: a flat optimum. Cheap iterations there.
-                solver=ProxQN(memory=20, max_inner=20) if lam < 1 else "prox-qn",
                 max_iter=1500,
             ).fit(data.X_train, data.y_train)
             seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
