@@ -11,6 +11,7 @@
 #include "chain.hpp"
 #include "features.hpp"
 #include "subproblem.hpp"
+#include "viterbi.hpp"
 #include "tile_sweep.hpp"
 #include "tree.hpp"
 

