@@ -635,3 +635,12 @@ def test_inputs_that_do_not_fit_are_refused_before_any_kernel_sees_them(change, 
     problem = ChainProblem(sp.csr_array(np.eye(4)), np.array([0, 1, 2, 0]), np.array([2, 2]), 3)
     with pytest.raises(ValueError, match=message):
         replace(problem, **change).oracle()
+
+
+def test_a_nan_in_a_pair_derivative_shows_in_the_sweep():
+    """The solver calls such a gradient not finite; a maximum that drops it would hide it."""
+    oracle = random_chain(0).oracle()
+    oracle.value_at(0.0)
+    oracle.accept(0.0)
+    oracle._expected[0, 0] = np.nan
+    assert np.isnan(oracle.sweep(0.1).largest)

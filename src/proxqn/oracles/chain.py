@@ -179,7 +179,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
                 np.concatenate([coordinates, pairs + self._n_unigrams]),
                 np.concatenate([gradient, pair_gradient[pairs]]),
             ),
-            float(max(largest, np.abs(pair_gradient).max())),
+            float(np.maximum(largest, np.abs(pair_gradient).max())),  # a NaN stays a NaN
         )
 
     def sample_losses(self) -> tuple[Floats, Floats | None]:
