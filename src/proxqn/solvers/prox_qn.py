@@ -41,14 +41,15 @@ class ProxQN:
     Parameters
     ----------
     memory : int
-        m, the number of curvature pairs.
+        m, the number of curvature pairs; fewer are kept on a working set so large that they would
+        leave the cache.
     max_inner : int
-        Passes of coordinate descent on an inner problem.
+        Passes of coordinate descent on an inner problem, at most.
     inner_tolerance : float
         Stop the inner problem once a pass moves the model's gradient by less than this fraction of
         the largest violation; 0 makes all passes.
     balance_inner : bool
-        Limit the passes to ``⌊d/|A|⌋`` as well.
+        Limit the passes to ``⌊d/|A|⌋`` as the paper does; else to a share of the cost of inference.
     scaling : Scaling
         How γ follows from the newest pair.
     scaling_power : float

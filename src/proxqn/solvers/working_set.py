@@ -4,7 +4,8 @@ Within an epoch the working set only shrinks. A variable leaves once ``w_j = 0``
 ``|g_j| ≤ λ - M̂/N``, with M̂ the largest violation of the iteration before and N the number of
 samples. A new epoch looks at all variables through one thresholded sweep. Those at or below the
 threshold cannot move in its first step, since B does not couple them to others, so leaving them out
-changes nothing and no array of length d is ever made.
+changes nothing and no array of length d is ever made. From w = 0 the first epochs may take only the
+most violating ones; a run ends only after a sweep over all variables, so none is forgotten.
 """
 
 from __future__ import annotations
