@@ -1,6 +1,7 @@
 # Everything a fresh machine needs: Python >= 3.11, a C++ compiler and make.
 #   make demo   set up, train the paper's OCR model on the bundled data, show the result
 #   make test   set up, lint, type-check, run all tests
+#   make fuzz   the property tests on new random examples
 #   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes
 PYTHON ?= python3
 VENV   := .venv
@@ -8,7 +9,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CPP    := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test bench bench-quick bench-all lint clean
+.PHONY: demo test fuzz bench bench-quick bench-all lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -22,6 +23,9 @@ demo: $(STAMP)
 
 test: lint
 	$(BIN)/python -m pytest
+
+fuzz: $(STAMP)
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(shell grep -rl hypothesis tests --include='test_*.py')
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
