@@ -77,7 +77,7 @@ def test_compiled_equals_reference_step_by_step(seed, n, m, passes, tolerance, l
         )
         for kernels in (_kernels, reference)
     )
-    if tolerance > 0.0:  # without one, both end early where a pass moves nothing: rounding decides when
+    if tolerance > 0.0:  # without one both end when a pass moves nothing, and rounding decides
         assert ours.passes == theirs.passes
     np.testing.assert_allclose(ours.d, theirs.d, rtol=1e-7, atol=1e-8)
 
