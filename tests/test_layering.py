@@ -32,6 +32,10 @@ ALLOWED = {
     "reports": {"problem", "data", "solvers", "estimators", "metrics"},
     "persistence": {"problem", "data", "solvers", "estimators"},
     "compat": {"data", "solvers", "estimators", "metrics", "persistence"},
+    "experiments": {
+        "problem", "penalties", "capabilities", "data", "datasets", "oracles", "solvers",
+        "minimization", "estimators", "metrics", "reports",
+    },
 }  # fmt: skip
 TOP = {"__main__", "cli"}  # may import anything below them
 
