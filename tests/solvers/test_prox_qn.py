@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,6 +88,45 @@ def test_paper_and_default_settings_reach_the_same_optimum(seed, l2):
     assert ours.fun == pytest.approx(papers.fun, rel=2e-10)
     if l2 > 0:  # strongly convex: the minimiser is one
         np.testing.assert_allclose(ours.x.toarray(), papers.x.toarray(), atol=1e-3)
+
+
+@pytest.mark.parametrize("settings", [ProxQN(shrink=False), replace(ProxQN.paper(), shrink=False)])
+def test_without_shrinking_every_variable_takes_part_in_every_iteration(settings):
+    problem = small_problem(4)  # real values: no derivative is exactly 0
+    lam = 0.1 * lambda_max(problem.oracle())
+    result = minimize(problem.oracle(), lam, solver=settings, tol=1e-8, max_iter=2000)
+    assert result.success
+    d = problem.oracle().n_coordinates
+    assert {row.working_set for row in result.trace} == {d}
+    shrunk = minimize(problem.oracle(), lam, solver=replace(settings, shrink=True), tol=1e-8)
+    assert min(row.working_set for row in shrunk.trace) < d
+    assert result.fun == pytest.approx(shrunk.fun, rel=2e-8)
+
+
+def test_without_shrinking_pairs_outside_the_model_stay_outside():
+    problem = random_chain(7, n_labels=5, n_features=20, n_sequences=25, density=0.1)
+    oracle = problem.oracle(pairs=Pairs.OBSERVED)
+    result = minimize(oracle, 0.2, solver=ProxQN(shrink=False), tol=1e-8)
+    assert result.success
+    w = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
+    assert len(oracle.pack(*oracle.unpack(w)).values) == len(w.values)
+
+
+def test_without_shrinking_the_memory_lasts_over_epochs():
+    """An epoch then only certifies: where it ends must not change the path."""
+    problem = small_problem(5)
+    lam = 0.1 * lambda_max(problem.oracle())
+    paths = [
+        minimize(
+            problem.oracle(),
+            lam,
+            solver=replace(ProxQN.paper(), shrink=False, cooling=cooling),
+            tol=0.0,
+            max_iter=25,
+        ).trace.column("objective")
+        for cooling in (1e-12, 0.9)
+    ]
+    np.testing.assert_allclose(paths[0], paths[1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("l2", [0.1, 10.0])

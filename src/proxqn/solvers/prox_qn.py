@@ -69,6 +69,10 @@ class ProxQN:
     first_share : float
         From w = 0, at most this share of the variables enters an epoch's working set, those with
         the largest derivatives; the others wait for the next epoch.
+    shrink : bool
+        False keeps every variable in every iteration, as the paper's theory assumes: no limit of
+        ``first_share``, nothing shrinks, and the memory lasts over epochs, which then only certify.
+        (A derivative of exactly 0 keeps its variable out until the next epoch.)
     armijo : Armijo
         The line search.
     seed : int
@@ -86,6 +90,7 @@ class ProxQN:
     cooling: float = 0.2
     warm_up: float = 0.15
     first_share: float = 0.05
+    shrink: bool = True
     armijo: Armijo = field(default_factory=Armijo)
     seed: int = 0
 
@@ -192,17 +197,17 @@ class _Run:
         # M̂ = ∞ at first: then the level is λ, below which no variable can move anyway.
         margin = self._margin() if record.epoch else 0.0
         record.epoch += 1
-        level = max(self.penalty.lam - margin, 0.0)
+        level = max(self.penalty.lam - margin, 0.0) if settings.shrink else 0.0
         at, status = record.look(level, point.weights, point.loss)
         if status is not None:
             return status
         self.violation = record.certificate.kkt
         self.tolerance = self.cooling * min(self.tolerance, self.violation)
-        if self.cold and settings.first_share < 1.0:
+        if self.cold and settings.shrink and settings.first_share < 1.0:
             limit = max(_MIN_FIRST, int(settings.first_share * self.oracle.n_coordinates))
             at = at.take(at.most_violating(limit))
         diagonal = self.oracle.curvatures(at.coordinates) ** settings.scaling_power
-        if not settings.keep_memory:
+        if settings.shrink and not settings.keep_memory:
             self.model.clear()
         self.model.replace_rows(self.at.positions_in(at.coordinates), diagonal)
         if record.epoch == 1 and self.unscaled:
@@ -310,6 +315,8 @@ class _Run:
 
     def _shrink(self) -> None:
         """Drop variables that rest at zero with room to spare."""
+        if not self.settings.shrink:
+            return
         keep = self.at.survivors(self.penalty, self._margin())
         if len(keep) < len(self.at):
             self.at = self.at.take(keep)
