@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,29 @@ from proxqn.solvers import stopping
 from proxqn.solvers.stopping import Certificate, Status
 from proxqn.solvers.trace import Row, Trace
 from proxqn.solvers.working_set import WorkingSet, gather
+
+
+@final
+@dataclass(frozen=True)
+class Iterate:
+    """A row of the trace and the weights it is about."""
+
+    row: Row
+    weights: SparseVector
+    cpu_seconds: float  # of the process since the start, evaluation left out
+
+
+class Watcher(ABC):
+    """A callback that is shown the weights as well; all it does is off the clock."""
+
+    @abstractmethod
+    def see(self, iterate: Iterate) -> None:
+        """Take note of an iterate, before the call with its row; its arrays must not be changed."""
+
+    @abstractmethod
+    def __call__(self, row: Row) -> bool | None:
+        """Return True to stop, as any callback may."""
+
 
 Callback = Callable[[Row], bool | None]
 
@@ -82,8 +106,10 @@ class Recorder:
         self.trace = Trace()
         self.solver_seconds: dict[str, float] = {}
         self._tol, self._max_iter, self._callback = tol, max_iter, callback
-        self._started = time.perf_counter()
+        self._started, self._cpu_started = time.perf_counter(), time.process_time()
         self._stopped: float | None = None  # when the clock was stopped; None while it runs
+        if isinstance(callback, Watcher):
+            self.declare("evaluation")
 
     @property
     def gap(self) -> float:
@@ -197,7 +223,7 @@ class Recorder:
 
     def consult(self) -> Status | None:
         """Show the callback the last row, which no sweep will change any more; count iterations."""
-        if self._callback is not None and self._callback(self.trace[-1]):
+        if self._show():
             return Status.CALLBACK
         return Status.MAX_ITER if self.iteration >= self._max_iter else None
 
@@ -219,12 +245,13 @@ class Recorder:
     @contextmanager
     def evaluation(self) -> Iterator[None]:
         """Stop the clock: what is inside measures the iterate and does not help to find it."""
-        self._stopped = time.perf_counter()
+        self._stopped, cpu = time.perf_counter(), time.process_time()
         try:
             with self.timed("evaluation"):
                 yield
         finally:
             self._started += time.perf_counter() - self._stopped
+            self._cpu_started += time.process_time() - cpu
             self._stopped = None
 
     def solution(self, solve: Callable[[SparseVector], Status], start: SparseVector) -> Solution:
@@ -235,12 +262,22 @@ class Recorder:
             status = Status.INTERRUPTED
             if not len(self.trace):  # not even the starting point has been evaluated
                 self.begin(start)
-        if self._callback is not None and len(self.trace) and status in _UNSEEN:
-            self._callback(self.trace[-1])
+        if len(self.trace) and status in _UNSEEN:
+            self._show()
         point = self.point
         return Solution(
             point.weights, point.objective, self.gap, self.certificate.kkt, status, self.trace
         )
+
+    def _show(self) -> bool:
+        """Show the callback the last row; True if it asks for an end."""
+        callback, row = self._callback, self.trace[-1]
+        if not isinstance(callback, Watcher):
+            return callback is not None and bool(callback(row))
+        cpu_seconds = time.process_time() - self._cpu_started
+        with self.evaluation():
+            callback.see(Iterate(row, self.point.weights, cpu_seconds))
+            return bool(callback(row))
 
     def _append(
         self,

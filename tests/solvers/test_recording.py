@@ -1,0 +1,55 @@
+"""What a watching callback is shown."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from tests.problems import random_chain
+
+from proxqn import minimize
+from proxqn.minimization import SOLVERS
+from proxqn.penalties import ElasticNet
+from proxqn.solvers.recording import Iterate, Watcher
+from proxqn.solvers.trace import Row
+
+LAM, PAUSE = 0.5, 0.02
+
+
+class Slow(Watcher):
+    """Keeps what it sees, and takes its time."""
+
+    def __init__(self) -> None:
+        self.seen: list[Iterate] = []
+
+    def see(self, iterate: Iterate) -> None:
+        time.sleep(PAUSE)
+        self.seen.append(iterate)
+
+    def __call__(self, row: Row) -> bool:
+        return row.iteration >= 5
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_watcher_sees_every_iterate_with_the_clock_stopped(solver):
+    oracle = random_chain(0, n_labels=4, n_sequences=30).oracle()
+    watcher = Slow()
+    result = minimize(oracle, LAM, solver=solver, tol=0.0, callback=watcher)
+    assert [i.row.iteration for i in watcher.seen] == list(range(6))
+    for iterate in watcher.seen:
+        oracle.reset()
+        oracle.move(iterate.weights)
+        objective = oracle.value_at(1.0) + ElasticNet(LAM).value(iterate.weights.values)
+        assert objective == pytest.approx(iterate.row.objective, rel=1e-10)
+    last = result.trace[-1]
+    assert last.phase_seconds["evaluation"] > 5 * PAUSE
+    cpu = np.array([i.cpu_seconds for i in watcher.seen])
+    assert (np.diff(cpu) >= 0).all()
+
+
+def test_the_clock_leaves_the_watcher_out():
+    oracle = random_chain(0, n_labels=4, n_sequences=30).oracle()
+    plain = minimize(oracle, LAM, tol=0.0, max_iter=5).trace[-1].seconds
+    watched = minimize(oracle, LAM, tol=0.0, max_iter=5, callback=Slow()).trace[-1].seconds
+    assert watched < plain + 3 * PAUSE  # six pauses were made
