@@ -7,7 +7,6 @@ import pickle
 import re
 import warnings
 from collections import Counter
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,6 @@ import proxqn
 from proxqn.cli.app import proxqn as command_line
 from proxqn.compat import CRF
 from proxqn.metrics import entity_f1_score
-from proxqn.persistence import load_with_encoder
 
 X = [
     [{"w": "the"}, {"w": "dog", "len": 3.0}, {"w": "barks"}],
@@ -247,11 +245,9 @@ def test_weights_are_the_models(crf):
 
 
 def test_size_is_the_files(crf, tmp_path):
-    proxqn.save(crf.crf_, tmp_path / "m.proxqn", encoder=crf.encoder_)
+    proxqn.save(crf.crf_, tmp_path / "m.proxqn")
     assert crf.size_ == (tmp_path / "m.proxqn").stat().st_size
-    saved = load_with_encoder(tmp_path / "m.proxqn")
-    new = saved.encoder.transform(X)
-    assert saved.model.predict(new.X, lengths=new.lengths).tolist() == list(chain(*Y))
+    assert [y.tolist() for y in proxqn.load(tmp_path / "m.proxqn").predict(X)] == Y
 
 
 def test_training_log(crf):

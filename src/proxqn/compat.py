@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.data.encode import EncodedSequences, SequenceEncoder
+from proxqn.data.encode import SequenceEncoder
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.metrics.sequence import token_accuracy_score
 from proxqn.persistence.chain import SavedChain
@@ -107,7 +107,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         Show progress.
     model_filename, keep_tempfiles, trainer_cls : optional
         Without effect, with a warning: there are no files. Pickle the estimator, or write
-        ``proxqn.save(crf.crf_, path, encoder=crf.encoder_)``.
+        ``proxqn.save(crf.crf_, path)``.
     tol : float, default=1e-2
         Stop when the duality gap is at most this fraction of the objective. The bound is cautious:
         on text the objective stands still long before the gap says so, hence not ChainCRF's 1e-4.
@@ -121,9 +121,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     training_log_ : TrainingLog
         One dict an iteration.
     crf_ : ChainCRF
-        The fitted model, with its certificate (``crf_.gap_``, ``crf_.objective_``).
-    encoder_ : SequenceEncoder
-        From named features to its columns.
+        The fitted model, with its certificate (``crf_.gap_``, ``crf_.objective_``); it takes the
+        same X.
 
     Examples
     --------
@@ -191,14 +190,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         settings = self._settings(dev=X_dev is not None)
         X, y = _without_empty(X, y)
         labels = list(chain.from_iterable(y))
-        encoder = SequenceEncoder()
-        data = encoder.fit_transform(X)
-        kept = _frequent(data.X, labels, self.min_freq)
-        crf = ChainCRF(**settings).fit(data.X[:, kept], labels, lengths=data.lengths)
-        self.crf_ = crf
-        self.encoder_ = SequenceEncoder(
-            vocabulary=encoder.vocabulary.subset(kept), edge_vocabulary=encoder.edge_vocabulary
-        )
+        crf = ChainCRF(**settings)
+        self.crf_ = _fit_frequent(crf, X, labels, self.min_freq) if self.min_freq else crf.fit(X, y)
         self.classes_ = list(dict.fromkeys(labels))
         self.training_log_ = TrainingLog.from_trace(crf.trace_)
         return self
@@ -206,7 +199,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[np.object_]:
         """Return the most probable labels, a list for every sequence."""
         self._check_fitted()
-        return _by_sequence(X, lambda full: self._predict(self.encoder_.transform(full)))
+        return _by_sequence(X, lambda full: [y.tolist() for y in self.crf_.predict(full)])
 
     def predict_single(self, xseq: Any) -> list[Any]:
         """Return the most probable labels of one sequence."""
@@ -215,7 +208,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def predict_marginals(self, X: Any) -> NDArray[np.object_]:
         """Return, for every sequence, a list with one dict ``label -> probability`` a token."""
         self._check_fitted()
-        return _by_sequence(X, lambda full: self._marginals(self.encoder_.transform(full)))
+        return _by_sequence(X, self.crf_.predict_marginal_dicts)
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
         """Return one dict ``label -> probability`` a token of one sequence."""
@@ -230,7 +223,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """The nonzero weights of attributes and labels, ``{(attribute, label): weight}``."""
         self._check_fitted()
         coef, labels = sp.coo_array(self.crf_.coef_), self.crf_.classes_.tolist()
-        names = self.encoder_.vocabulary.names(coef.col)
+        names = self.crf_.vocabulary_.names(coef.col)
         weights = zip(names, coef.row.tolist(), coef.data.tolist(), strict=True)
         return {(name, labels[row]): weight for name, row, weight in weights}
 
@@ -245,7 +238,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def attributes_(self) -> list[str]:
         """The attributes that have a weight other than zero."""
         self._check_fitted()
-        return self.encoder_.vocabulary.names(np.unique(sp.coo_array(self.crf_.coef_).col))
+        return self.crf_.vocabulary_.names(np.unique(sp.coo_array(self.crf_.coef_).col))
 
     @property
     def num_attributes_(self) -> int:
@@ -256,7 +249,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def size_(self) -> int:
         """Bytes of the model as `proxqn.save` writes it."""
         self._check_fitted()
-        return len(to_bytes(SavedChain(self.crf_, self.encoder_)))
+        return len(to_bytes(SavedChain(self.crf_, self.crf_.encoder_)))
 
     @property
     def tagger_(self) -> Any:
@@ -266,16 +259,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             "labels, predict_marginals_single for marginal, state_features_ and "
             "transition_features_ for info, crf_.log_probability for probability."
         )
-
-    def _predict(self, data: EncodedSequences) -> Iterator[list[Any]]:
-        labels = self.crf_.predict(data.X, lengths=data.lengths)
-        return (part.tolist() for part in np.split(labels, np.cumsum(data.lengths)[:-1]))
-
-    def _marginals(self, data: EncodedSequences) -> Iterator[list[dict[Any, float]]]:
-        labels = self.crf_.classes_.tolist()
-        table = self.crf_.predict_marginals(data.X, lengths=data.lengths)
-        for part in np.split(table, np.cumsum(data.lengths)[:-1]):
-            yield [dict(zip(labels, row, strict=True)) for row in part.tolist()]
 
     def _check_fitted(self) -> None:
         hint = "" if self.model_filename is None else " CRFsuite's binary models are not read."
@@ -290,6 +273,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             "lam": self.c1 or _C1_FOR_ZERO,
             "l2": 2.0 * (_DEFAULT_C2 if self.c2 is None else self.c2),
             "pairs": "all" if unseen_pairs else "observed",
+            "end_weights": False,  # CRFsuite has none
             "max_iter": _DEFAULT_MAX_ITER if self.max_iterations is None else self.max_iterations,
             "tol": self.tol,
             "n_jobs": self.n_jobs,
@@ -325,10 +309,20 @@ def _without_empty(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
     return [xseq for xseq in X if len(xseq)], [yseq for yseq in y if len(yseq)]
 
 
-def _frequent(X: sp.csr_array, labels: list[Any], min_freq: float | None) -> NDArray[np.int64]:
+def _fit_frequent(crf: ChainCRF, X: list[Any], labels: list[Any], min_freq: float) -> ChainCRF:
+    """Fit to the attributes that CRFsuite would keep; ChainCRF counts them in another way."""
+    encoder = SequenceEncoder()
+    data = encoder.fit_transform(X)
+    kept = _frequent(data.X, labels, min_freq)
+    crf.fit(data.X[:, kept], labels, lengths=data.lengths)
+    crf.encoder_ = SequenceEncoder(
+        vocabulary=encoder.vocabulary.subset(kept), edge_vocabulary=encoder.edge_vocabulary
+    )
+    return crf
+
+
+def _frequent(X: sp.csr_array, labels: list[Any], min_freq: float) -> NDArray[np.int64]:
     """Return the columns with a label for which the column's values sum to ``min_freq`` or more."""
-    if not min_freq:
-        return np.arange(X.shape[1])
     names, number = np.unique(np.asarray(labels), return_inverse=True)
     n = len(labels)
     is_label = sp.csr_array((np.ones(n), (number, np.arange(n))), shape=(len(names), n))
@@ -338,7 +332,7 @@ def _frequent(X: sp.csr_array, labels: list[Any], min_freq: float | None) -> NDA
     return kept
 
 
-def _by_sequence(X: Any, label: Callable[[list[Any]], Iterator[Any]]) -> NDArray[np.object_]:
+def _by_sequence(X: Any, label: Callable[[list[Any]], list[Any]]) -> NDArray[np.object_]:
     """Return what ``label`` says of the sequences; an empty list for those without tokens."""
     X = list(X)
     full = [xseq for xseq in X if len(xseq)]

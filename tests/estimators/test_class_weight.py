@@ -33,3 +33,28 @@ def test_a_heavy_label_is_predicted_more_often():
 def test_refuses_other_lengths():
     with pytest.raises(ValueError, match="sum to the 3 labels of y; they sum to 2"):
         sequence_weights("balanced", ["a", "b", "a"], lengths=[2])
+
+
+def test_the_parameter_is_a_sample_weight():
+    rng = np.random.default_rng(0)
+    lengths, y = np.full(40, 5), rng.choice(["a", "b"], 200, p=[0.9, 0.1])
+    X = np.column_stack([rng.normal(y == "b", 1.0), np.ones(200)])
+    given = rng.integers(1, 3, 40)
+    for class_weight in ("balanced", {"b": 5.0}):
+        model = ChainCRF(class_weight=class_weight).fit(X, y, lengths, sample_weight=given)
+        weights = sequence_weights(class_weight, y, lengths)
+        by_hand = ChainCRF().fit(X, y, lengths, sample_weight=given * weights)
+        assert model.objective_ == by_hand.objective_
+        assert (model.coef_ != by_hand.coef_).nnz == 0
+        assert model.objective_ != ChainCRF().fit(X, y, lengths, sample_weight=given).objective_
+    nested = [part.tolist() for part in np.split(y, 40)]
+    listed = ChainCRF(class_weight="balanced").fit(np.split(X, 40), nested)
+    assert listed.objective_ == ChainCRF(class_weight="balanced").fit(X, y, lengths).objective_
+
+
+def test_a_label_of_weight_zero_leaves_its_sequences_out():
+    X, y = np.eye(4)[[0, 1, 2, 0, 1, 3]], ["a", "b", "c", "a", "b", "c"]
+    model = ChainCRF(lam=0.1, class_weight={"c": 0.0}).fit(X, y)
+    without = ChainCRF(lam=0.1).fit(X, y, sample_weight=[1, 1, 0, 1, 1, 0])
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.objective_ == without.objective_ < ChainCRF(lam=0.1).fit(X, y).objective_

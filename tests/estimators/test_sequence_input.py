@@ -28,8 +28,6 @@ FIT = {
     "one-dimensional": ({"X": X[0], "y": ["a"]}, ValueError, "Expected 2D array, got 1D"),
     "text": ({"X": np.array([["x"]] * 4)}, ValueError, "not compatible with arrays of bytes/str"),
     "complex": ({"X": X + 1j}, ValueError, "Complex data not supported"),
-    "dicts": ({"X": [[{"w": "x"}]], "y": [["a"]]}, TypeError, "X holds dicts, expected numbers"),
-    "strings": ({"X": [["x"]], "y": [["a"]]}, TypeError, "X holds text, expected numbers"),
     "uneven lists": (
         {"X": [X[:2], X[2:, :1]], "y": [["a", "b"], ["a", "b"]]},
         ValueError,
@@ -93,6 +91,21 @@ FIT = {
     "negative weight": ({"sample_weight": [1, 1, 1, -2]}, ValueError, "not negative.*Got -2"),
     "NaN weight": ({"sample_weight": [1, 1, 1, np.nan]}, ValueError, "must be finite"),
     "zero weights": ({"sample_weight": np.zeros(4)}, ValueError, "zero for every sequence"),
+    "class weight of another kind": (
+        {"class_weight": "even"},
+        ValueError,
+        "class_weight must be a dict, 'balanced' or None, got 'even'",
+    ),
+    "negative class weight": (
+        {"class_weight": {"a": -1.0}},
+        ValueError,
+        r"class_weight\['a'\] must be a finite number, 0 or above, got -1.0",
+    ),
+    "class weights of zero": (
+        {"class_weight": {"a": 0.0, "b": 0.0}},
+        ValueError,
+        "class_weight leaves every sequence with weight 0",
+    ),
     "one label after weighting": ({"sample_weight": [1, 0, 1, 0]}, ValueError, "one class only"),
 }
 
@@ -127,8 +140,10 @@ SCORE = {
 @pytest.mark.parametrize("case", FIT)
 def test_fit_refuses(case):
     arguments, error, message = FIT[case]
+    given = {"X": X, "y": Y} | arguments
+    model = ChainCRF(class_weight=given.pop("class_weight", None))
     with pytest.raises(error, match=message):
-        ChainCRF().fit(**{"X": X, "y": Y} | arguments)
+        model.fit(**given)
 
 
 @pytest.mark.parametrize("case", PARAMETERS)

@@ -102,7 +102,7 @@ def start_chain_from(
     model.coef_ = sp.csr_array((entries.data[kept], places), shape=(len(old.classes_), n_features))
     model.transitions_, model.classes_ = old.transitions_, old.classes_
     model.start_weights_, model.end_weights_ = old.start_weights_, old.end_weights_
-    model.n_features_in_, model.warm_start = n_features, True
+    model.n_features_in_, model.encoder_, model.warm_start = n_features, encoder, True
 
 
 def start_tree_from(

@@ -111,6 +111,17 @@ class SequenceEncoder:
         """The features of edges, in column order; empty without such templates."""
         return _fitted(self._edge_vocabulary)
 
+    def with_settings_of(self, other: SequenceEncoder) -> SequenceEncoder:
+        """Return an encoder with this one's vocabularies that reads as the other does."""
+        return SequenceEncoder(
+            other.templates,
+            min_freq=other.min_freq,
+            sequence_id=other.sequence_id,
+            vocabulary=self.vocabulary,
+            edge_vocabulary=self.edge_vocabulary,
+            chunk_tokens=other.chunk_tokens,
+        )
+
     def fit(self, sequences: Any) -> Self:
         """Learn the vocabulary only."""
         self.fit_transform(sequences)
@@ -118,8 +129,24 @@ class SequenceEncoder:
 
     def fit_transform(self, sequences: Any) -> EncodedSequences:
         """Learn the vocabulary and encode the same sequences, in one pass over them."""
-        builders = VocabularyBuilder(), VocabularyBuilder()
-        collected = _Collected(*builders, has_edges=self._has_edges)
+        return self._learn(sequences, VocabularyBuilder(), VocabularyBuilder())
+
+    def grow_transform(self, sequences: Any) -> EncodedSequences:
+        """Encode sequences and learn their new features; known ones keep their columns.
+
+        Examples
+        --------
+        >>> encoder = SequenceEncoder().fit([["the", "dog"]])
+        >>> encoder.grow_transform([["a", "dog"]]).X.toarray().tolist()
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+        >>> encoder.vocabulary.most_common(2)
+        [('dog', 2), ('the', 1)]
+        """
+        known = VocabularyBuilder(self.vocabulary), VocabularyBuilder(self.edge_vocabulary)
+        return self._learn(sequences, *known)
+
+    def _learn(self, sequences: Any, *builders: VocabularyBuilder) -> EncodedSequences:
+        collected = _Collected(builders[0], builders[1], has_edges=self._has_edges)
         collected.extend(self._stretches(sequences))
         if not collected.lengths:
             msg = "expected at least one sequence to fit, got none"

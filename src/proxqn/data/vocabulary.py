@@ -27,6 +27,11 @@ UNSEEN = -1
 class VocabularyBuilder:
     """A vocabulary that still grows: give it names, get column numbers.
 
+    Parameters
+    ----------
+    known : Vocabulary, optional
+        Names that have columns already, and keep them.
+
     Examples
     --------
     >>> builder = VocabularyBuilder()
@@ -37,9 +42,13 @@ class VocabularyBuilder:
     (['the'], [0, -1])
     """
 
-    def __init__(self) -> None:
-        self._columns: dict[str, int] = {}
-        self._counts = np.zeros(1024, np.int64)  # (capacity,), doubled when full
+    def __init__(self, known: Vocabulary | None = None) -> None:
+        names: Iterable[str] = () if known is None else known
+        self._columns: dict[str, int] = {name: j for j, name in enumerate(names)}
+        self._n_known = len(self._columns)
+        self._counts = np.zeros(max(1024, self._n_known), np.int64)  # (capacity,), doubled if full
+        if known is not None:
+            self._counts[: self._n_known] = known.counts
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -71,10 +80,12 @@ class VocabularyBuilder:
         ----------
         min_freq : int, default=1
             Names that occurred fewer times are dropped: their new column is −1.  At 1 or less
-            all are kept, also a named column of an array that holds only zeros.
+            all are kept, also a named column of an array that holds only zeros.  Names known
+            from the start are always kept.
         """
         counts = self._counts[: len(self._columns)]
         kept = (counts >= min_freq) | (min_freq <= 1)
+        kept[: self._n_known] = True
         new_column = np.where(kept, np.cumsum(kept) - 1, UNSEEN)
         names = list(self._columns)
         if not kept.all():

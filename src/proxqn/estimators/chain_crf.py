@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -9,9 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.estimators import _fitting, sequence_input
+from proxqn.data.encode import SequenceEncoder
+from proxqn.data.templates import Templates
+from proxqn.data.vocabulary import Vocabulary
+from proxqn.estimators import _fitting, named_input, sequence_input
 from proxqn.estimators.chain_inference import ChainInference
 from proxqn.estimators.chain_weights import ChainWeights, mark_ends
+from proxqn.estimators.class_weight import combined_weights
 from proxqn.estimators.constraints import Constraints, read_forced
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.oracles.chain import ChainOracle, Pairs
@@ -24,9 +29,10 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear-chain conditional random field with an ℓ1 penalty and a certificate.
 
     Minimises ``Σ_i -log P(y_i|x_i) + lam ‖w‖₁ + (l2/2) ‖w‖²`` over the sequences i, where
-    ``P(y|x) ∝ exp(Σ_t coef_[y_t]·x_t + Σ_t transitions_[y_t, y_{t+1}])``. There is no intercept:
-    add a feature that is always 1 if the labels' frequencies matter. All weights are penalised, so
-    the fit ends with a duality gap: ``objective_ - gap_`` is a proven lower bound of the optimum.
+    ``P(y|x) ∝ exp(Σ_t coef_[y_t]·x_t + Σ_t transitions_[y_t, y_{t+1}])``. Sequences have no
+    intercept: add a feature that is always 1 if the labels' frequencies matter. All weights are
+    penalised, so the fit ends with a duality gap: ``objective_ - gap_`` is a proven lower bound of
+    the optimum.
 
     Parameters
     ----------
@@ -38,8 +44,21 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     pairs : {"all", "observed"}, default="all"
         Give a weight to every (label, feature) and (label, label) pair, or only to those that
         occur in the training data: faster and smaller for text, where most never do.
-    end_weights : bool, default=False
-        Give each label a weight for beginning and one for ending a sequence.
+    end_weights : bool or None, default=None
+        Give each label a weight for beginning and one for ending a sequence. None gives them only
+        where every sequence has one token, as with scikit-learn's usual X: there the weight for
+        beginning, ``start_weights_``, is the intercept.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, or weights in inverse proportion to the labels' frequencies. The loss has
+        one term a sequence, so each sequence gets the mean weight of its tokens, times its
+        ``sample_weight``.
+    templates : Templates, str or None, default=None
+        Feature templates (CRF++'s language) for sequences of rows of columns; text is parsed, a
+        file is read with ``Templates.from_file``.
+    min_freq : int, default=1
+        Named features that occur fewer times in the training data are left out.
+    sequence_id : str or None, default=None
+        The DataFrame column that tells sequences apart; the others are features.
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4
@@ -53,8 +72,9 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=None
         Seeds the order in which coordinate descent visits the weights. None is repeatable as well.
     warm_start : bool, default=False
-        Start from the weights of the previous fit, for another ``lam`` or for more data. Labels
-        known before are kept, also those that do not occur in the new data.
+        Start from the weights of the previous fit, for another ``lam`` or for other data. Labels
+        and named features known before are kept, new ones are added. The fit minimises the loss of
+        the data it is given: pass old data with the new for a model of both.
 
     Attributes
     ----------
@@ -63,7 +83,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     transitions_ : array of shape (n_classes, n_classes)
         Weight of a label (row) followed by another (column).
     start_weights_, end_weights_ : array of shape (n_classes,)
-        Weight of a label at the first and at the last token; zero without ``end_weights``.
+        Weight of a label at the first and at the last token; zero without ``end_weights``. Of
+        sequences of one token only the first has a weight.
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     objective_ : float
@@ -81,7 +102,11 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_parameters_ : int
         How many weights the model could have used.
     n_features_in_ : int
-        Features seen in fit.
+        Columns of ``coef_``.
+    vocabulary_ : Vocabulary
+        Names and columns of the features, if X had named features; can be searched.
+    encoder_ : SequenceEncoder or None
+        What numbers them.
     feature_names_in_ : array of shape (n_features_in_,)
         Their names, if X was a DataFrame.
 
@@ -98,6 +123,15 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array(['noun', 'verb'], dtype='<U4')
     >>> bool(crf.gap_ <= 1e-4 * crf.objective_)
     True
+
+    Named features, as sklearn-crfsuite takes them:
+
+    >>> X = [[{"word": "dogs"}, {"word": "bark"}], [{"word": "cats"}, {"word": "purr"}]]
+    >>> crf = ChainCRF(lam=0.1).fit(X, [["noun", "verb"], ["noun", "verb"]])
+    >>> crf.predict([[{"word": "cats"}, {"word": "bark"}]])
+    [array(['noun', 'verb'], dtype='<U4')]
+    >>> crf.vocabulary_
+    Vocabulary(4 features: 'word:dogs', 'word:bark', 'word:cats', …)
     """
 
     def __init__(
@@ -106,7 +140,11 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         l2: float = 0.0,
         pairs: Literal["all", "observed"] = "all",
-        end_weights: bool = False,
+        end_weights: bool | None = None,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        templates: Templates | str | None = None,
+        min_freq: int = 1,
+        sequence_id: str | None = None,
         solver: str | ProxQN = "prox-qn",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -119,6 +157,10 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.l2 = l2
         self.pairs = pairs
         self.end_weights = end_weights
+        self.class_weight = class_weight
+        self.templates = templates
+        self.min_freq = min_freq
+        self.sequence_id = sequence_id
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -127,21 +169,26 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any, lengths: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_tokens, n_features), or list of these
-            The tokens of all sequences one after the other; or a list with one matrix a sequence.
-            A CSR matrix is not copied.
+        X : sequences in one of these forms
+            - an array or sparse matrix of shape (n_tokens, n_features), the tokens of all sequences
+              one after the other; a CSR matrix is not copied;
+            - a list of such matrices, one a sequence;
+            - a list of sequences whose tokens are dicts (as in sklearn-crfsuite), strings or lists
+              of strings; with ``templates``, of rows of columns;
+            - a DataFrame of numbers, or with the column ``sequence_id`` and others of any kind;
+            - records from `proxqn.data.readers`, a list or a stream.
         y : array of shape (n_tokens,), or list of lists
-            The label of every token, in the form of X.
+            The label of every token: flat for a matrix or a DataFrame, a list a sequence for lists.
+            Records bring their own.
         lengths : array of int of shape (n_sequences,), optional
-            Tokens of each sequence. Without it every row of a matrix is a sequence of its own.
+            For a matrix: tokens of each sequence. Without it every row is a sequence of its own.
         sample_weight : array of shape (n_sequences,), optional
-            Factors of the sequences' losses: 2 counts a sequence twice, 0 leaves it out. Weights
-            for rare labels: :func:`proxqn.estimators.class_weight.sequence_weights`.
+            Factors of the sequences' losses: 2 counts a sequence twice, 0 leaves it out.
 
         Returns
         -------
@@ -150,19 +197,27 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         _fitting.check_settings(self)
         pairs = _as_pairs(self.pairs)
-        known = self.classes_ if self.warm_start and hasattr(self, "coef_") else None
-        tokens = sequence_input.read_tokens(self, X, lengths, reset=known is None)
-        named_labels = sequence_input.read_labels(y, tokens)
+        goes_on = self.warm_start and hasattr(self, "coef_")
+        known = self.classes_ if goes_on else None
+        data = named_input.read_training(self, X, y, lengths, sample_weight, goes_on=goes_on)
+        tokens = data.tokens
+        named_labels = sequence_input.read_labels(data.y, tokens)
         classes = _all_classes(named_labels, known)
         labels = sequence_input.known_labels(named_labels, classes)
-        weights = sequence_input.read_sample_weight(sample_weight, tokens)
+        weights = combined_weights(
+            sequence_input.read_sample_weight(data.sample_weight, tokens),
+            self.class_weight,
+            named_labels,
+            tokens.lengths,
+        )
         if weights is not None and not weights.all():
             keep = weights > 0
             labels = labels[np.repeat(keep, tokens.lengths)]
             tokens, weights = tokens.take(keep), weights[keep]
         sequence_input.check_several_classes(labels, classes)
+        marked = tokens.alone if self.end_weights is None else self.end_weights
         oracle = ChainOracle(
-            mark_ends(tokens).X if self.end_weights else tokens.X,
+            mark_ends(tokens).X if marked else tokens.X,
             labels,
             tokens.lengths,
             n_labels=len(classes),
@@ -172,8 +227,13 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         start = SparseVector.empty()
         if known is not None:
-            start = self._weights().onto(oracle, known, classes)
-        self._keep(_fitting.solve(self, oracle, start), oracle, classes)
+            start = self._weights().widened(tokens.X.shape[1]).onto(oracle, known, classes)
+        result = _fitting.solve(self, oracle, start)
+        self.n_features_in_ = tokens.X.shape[1]
+        self.encoder_: SequenceEncoder | None = data.encoder
+        if data.encoder is not None:
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit to a matrix
+        self._keep(result, oracle, classes)
         return self
 
     def predict(
@@ -247,6 +307,42 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tokens, inference = self._prepare(X, lengths)
         return tokens.in_form_of_input(inference.marginals(tokens))
 
+    def predict_marginal_dicts(self, X: Any, lengths: Any = None) -> list[list[dict[Any, float]]]:
+        """Return :meth:`predict_marginals` as sklearn-crfsuite does.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        list of lists of dicts
+            For every sequence, one dict ``label -> probability`` a token.
+        """
+        tokens, inference = self._prepare(X, lengths)
+        labels, rows = self.classes_.tolist(), inference.marginals(tokens).tolist()
+        dicts = iter([dict(zip(labels, row, strict=True)) for row in rows])
+        return [list(islice(dicts, length)) for length in tokens.lengths.tolist()]
+
+    def count_unseen(self, X: Any) -> int:
+        """Count the occurrences of features that were not there at fit; predictions ignore them.
+
+        Parameters
+        ----------
+        X : sequences of named features
+            As in :meth:`fit`.
+        """
+        check_is_fitted(self)
+        return named_input.count_unseen(self, X)
+
+    @property
+    def vocabulary_(self) -> Vocabulary:
+        """The named features, in the order of the columns of ``coef_``."""
+        if getattr(self, "encoder_", None) is None:
+            raise AttributeError("vocabulary_ is there after a fit to named features only.")
+        return self.encoder_.vocabulary  # type: ignore[union-attr]
+
     def log_probability(self, X: Any, y: Any, lengths: Any = None) -> Floats:
         """Return ``log P(y_i | x_i)`` of every sequence i with the given labels.
 
@@ -290,7 +386,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _prepare(self, X: Any, lengths: Any) -> tuple[Tokens, ChainInference]:
         check_is_fitted(self)
-        tokens = sequence_input.read_tokens(self, X, lengths, reset=False)
+        tokens = named_input.read_new(self, X, lengths)
         return tokens, ChainInference(self._weights(), _fitting.resolve_n_jobs(self.n_jobs))
 
     def _weights(self) -> ChainWeights:
@@ -302,7 +398,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = ChainWeights.from_oracle(oracle, weights, self.n_features_in_)
         self.coef_, self.transitions_ = found.coef, found.transitions
         self.start_weights_, self.end_weights_ = found.start, found.end
-        self.classes_ = classes
+        self.classes_: NDArray[Any] = classes
         self.objective_: float = result.fun
         self.gap_: float = result.gap
         self.n_iter_: int = result.nit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -34,6 +34,12 @@ class ChainWeights:
         start, end = coef[:, n_features:].toarray().T
         return cls(sp.csr_array(coef[:, :n_features]), transitions, start.copy(), end.copy())
 
+    def widened(self, n_features: int) -> ChainWeights:
+        """Return the weights with room for features that came later, after the old ones."""
+        old = self.coef
+        parts: Any = (old.data, old.indices, old.indptr)
+        return replace(self, coef=sp.csr_array(parts, shape=(old.shape[0], n_features)))
+
     def onto(self, oracle: ChainOracle, known: NDArray[Any], classes: NDArray[Any]) -> SparseVector:
         """Return the weights in the oracle's numbering; ``classes`` contain all ``known`` ones."""
         place = np.searchsorted(classes, known)
@@ -50,10 +56,17 @@ class ChainWeights:
 
 
 def mark_ends(tokens: Tokens) -> Tokens:
-    """Append two columns that are 1 at the first and at the last token of a sequence."""
+    """Append two columns that are 1 at the first and at the last token of a sequence.
+
+    If all sequences have one token, the second stays empty: it would only repeat the first, which
+    is then the constant feature of an intercept.
+    """
     ends = np.cumsum(tokens.lengths)
-    rows = np.concatenate([ends - tokens.lengths, ends - 1])
-    columns = np.repeat([0, 1], len(ends))
+    rows = ends - tokens.lengths
+    columns = np.zeros(len(ends), dtype=np.int64)
+    if not tokens.alone:
+        rows = np.concatenate([rows, ends - 1])
+        columns = np.repeat([0, 1], len(ends))
     marks = sp.csr_array(
         (np.ones(len(rows), dtype=tokens.X.dtype), (rows, columns)), shape=(tokens.X.shape[0], 2)
     )

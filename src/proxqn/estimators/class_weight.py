@@ -11,6 +11,27 @@ from sklearn.utils import compute_sample_weight
 from proxqn.problem import Floats
 
 
+def combined_weights(
+    sample_weight: Floats | None, class_weight: Any, labels: Any, lengths: ArrayLike
+) -> Floats | None:
+    """Multiply the weights of sequences by those of their labels; None where neither is given."""
+    if class_weight is None:
+        return sample_weight
+    if isinstance(class_weight, dict):
+        for label, weight in class_weight.items():
+            if not (isinstance(weight, int | float | np.number) and 0.0 <= weight < np.inf):
+                raise ValueError(
+                    f"class_weight[{label!r}] must be a finite number, 0 or above, got {weight!r}."
+                )
+    elif class_weight != "balanced":
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
+    weights = sequence_weights(class_weight, labels, lengths)
+    weights = weights if sample_weight is None else weights * sample_weight
+    if not weights.any():
+        raise ValueError("class_weight leaves every sequence with weight 0; expected one above 0.")
+    return weights
+
+
 def sequence_weights(
     class_weight: dict[Any, float] | Literal["balanced"], y: Any, lengths: ArrayLike | None = None
 ) -> Floats:

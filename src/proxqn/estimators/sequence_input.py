@@ -1,13 +1,14 @@
-"""Sequences as users hold them, checked and brought into one form.
+"""Sequences of numbers as users hold them, checked and brought into one form.
 
 Three forms come in: a matrix whose rows are tokens plus ``lengths``; a list with one matrix per
 sequence; a matrix alone, whose rows are then sequences of length one (scikit-learn's usual X). One
-goes out: :class:`Tokens`. Every refusal says what was expected, what came, and what to do.
+goes out: :class:`Tokens`. Every refusal says what was expected, what came, and what to do. Features
+with names are read by ``named_input``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -32,6 +33,11 @@ class Tokens:
     X: sp.csr_array  # [n_tokens, n_features] canonical, finite, without stored zeros
     lengths: Ints  # [n_sequences], all at least 1
     listed: bool  # whether the user gave a list of sequences
+
+    @property
+    def alone(self) -> bool:
+        """Whether every token is a sequence of its own."""
+        return len(self.lengths) == self.X.shape[0]
 
     def in_form_of_input(self, values: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
         """Return one value (or row) a token as the user gave the tokens: flat, or a list."""
@@ -70,8 +76,8 @@ def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool) -> Tokens:
     if lengths is None:
         checked = np.ones(n_tokens, dtype=np.int64)
     else:
-        checked = _check_lengths(lengths, n_tokens)
-    return Tokens(_canonical(X), checked, listed)
+        checked = check_lengths(lengths, n_tokens)
+    return Tokens(canonical(X), checked, listed)
 
 
 def read_labels(y: Any, tokens: Tokens) -> NDArray[Any]:
@@ -161,27 +167,9 @@ def _is_list_of_sequences(X: Any) -> bool:
     if not X:
         raise ValueError("X is an empty list; expected at least one sequence.")
     head = X[0]
-    if isinstance(head, Mapping | str | bytes) or _holds_names(head):
-        raise TypeError(
-            f"X holds {_kind_of_tokens(head)}, expected numbers: matrices of tokens x features. "
-            "Turn named features into numbers first with proxqn.data.encode.SequenceEncoder."
-        )
     if hasattr(head, "ndim"):
         return bool(head.ndim == 2)
     return _is_nested(head) and len(head) > 0 and _is_nested(head[0])
-
-
-def _holds_names(sequence: Any) -> bool:
-    """Whether a sequence is a list of dicts or strings, or of lists of strings."""
-    while isinstance(sequence, list | tuple) and sequence:
-        sequence = sequence[0]
-    return isinstance(sequence, Mapping | str | bytes)
-
-
-def _kind_of_tokens(head: Any) -> str:
-    while isinstance(head, list | tuple):
-        head = head[0]
-    return "dicts" if isinstance(head, Mapping) else "text"
 
 
 def _is_nested(value: Any) -> bool:
@@ -244,7 +232,8 @@ def _check_label_values(labels: NDArray[Any]) -> None:
         )
 
 
-def _check_lengths(given: Any, n_tokens: int) -> Ints:
+def check_lengths(given: Any, n_tokens: int) -> Ints:
+    """Return the sequences' lengths; refuse those that X cannot have."""
     lengths: NDArray[Any] = np.asarray(given)
     if lengths.dtype.kind not in "iu" and lengths.size:
         raise TypeError(
@@ -264,12 +253,13 @@ def _check_lengths(given: Any, n_tokens: int) -> Ints:
     if int(lengths.sum()) != n_tokens:
         raise ValueError(
             f"lengths sum to {int(lengths.sum())}, but X has {n_tokens} rows. Pass the number of "
-            "tokens of each sequence, in the order of the rows."
+            "tokens of each sequence, in the order of the rows; in a search over folds, pass X as "
+            "a list of sequences and no lengths."
         )
     return lengths.astype(np.int64)
 
 
-def _canonical(X: Any) -> sp.csr_array:
+def canonical(X: Any) -> sp.csr_array:
     """Return a CSR array with sorted, distinct indices and no stored zeros; a copy only if needed.
 
     A large matrix in order already is shared with the caller and never changed.

@@ -40,7 +40,8 @@ def pack(saved: SavedChain) -> Contents:
     coef = sp.csr_array(model.coef_)
     arrays: dict[str, NDArray[Any]] = {}
     meta: dict[str, Any] = {
-        "parameters": pack_parameters(model, ("end_weights",)) | {"pairs": model.pairs},
+        "parameters": pack_parameters(model)
+        | {"end_weights": model.end_weights, "pairs": model.pairs},
         "fit": pack_fit(model),
         "labels": pieces.pack_labels(model.classes_),
     }
@@ -89,6 +90,10 @@ def unpack(contents: Contents) -> SavedChain:
     encoder = None if packed_encoder is None else _unpack_encoder(packed_encoder, arrays)
     if encoder is not None and len(encoder.vocabulary) != n_features:
         raise ModelFileError(f"expected {n_features} names, got {len(encoder.vocabulary)}.")
+    model.encoder_ = encoder
+    if encoder is not None:  # so that a clone reads sequences alike
+        model.templates, model.min_freq = encoder.templates, encoder.min_freq
+        model.sequence_id = encoder.sequence_id
     return SavedChain(model, encoder, meta.get("reading"))
 
 

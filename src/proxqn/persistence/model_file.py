@@ -34,22 +34,19 @@ def save(
     path : path
         The file; ``.proxqn`` is the usual ending.
     encoder : SequenceEncoder, optional
-        What made the features of a chain from named ones or from columns. Stored with it, the file
-        goes from text to labels on its own, and features without a weight are left out.
+        What made the features of a chain from named ones or from columns; by default the model's
+        own ``encoder_``. Stored with it, the file goes from text to labels on its own, and
+        features without a weight are left out.
 
     Examples
     --------
     >>> import os, tempfile
     >>> from proxqn import ChainCRF
-    >>> encoder = SequenceEncoder()
-    >>> data = encoder.fit_transform([[["dogs"], ["bark"]], [["cats"], ["purr"]]] * 3)
-    >>> crf = ChainCRF(lam=0.1).fit(data.X, ["N", "V"] * 6, lengths=data.lengths)
+    >>> crf = ChainCRF(lam=0.1).fit([["dogs", "bark"], ["cats", "purr"]] * 3, [["N", "V"]] * 6)
     >>> path = os.path.join(tempfile.mkdtemp(), "animals.proxqn")
-    >>> save(crf, path, encoder=encoder)
-    >>> saved = load_with_encoder(path)
-    >>> new = saved.encoder.transform([[["cats"], ["bark"]]])
-    >>> saved.model.predict(new.X, lengths=new.lengths).tolist()
-    ['N', 'V']
+    >>> save(crf, path)
+    >>> load(path).predict([["cats", "bark"]])
+    [array(['N', 'V'], dtype='<U1')]
     """
     if not isinstance(model, ChainCRF | HierarchicalClassifier):
         raise TypeError(
@@ -57,7 +54,7 @@ def save(
         )
     check_is_fitted(model)
     if isinstance(model, ChainCRF):
-        write(SavedChain(model, encoder), path)
+        write(SavedChain(model, encoder or getattr(model, "encoder_", None)), path)
     elif encoder is not None:
         raise TypeError("an encoder goes with a ChainCRF; a HierarchicalClassifier has none.")
     else:
@@ -75,8 +72,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     ChainCRF or HierarchicalClassifier
-        Fitted; its ``trace_`` is empty. A chain stored with its encoder has the encoder's columns:
-        read both with :func:`load_with_encoder`.
+        Fitted; its ``trace_`` is empty. A chain stored with its encoder reads what the encoder
+        reads: named features, or rows of columns for its templates.
 
     Raises
     ------
