@@ -40,7 +40,8 @@ class ElasticNet(Penalty):
 
     def value(self, w: Floats) -> float:
         """Return Ω(w)."""
-        return float(self.lam * np.abs(w).sum() + 0.5 * self.l2 * np.square(w).sum())
+        ridge = 0.5 * self.l2 * float(np.square(w).sum()) if self.l2 > 0.0 else 0.0
+        return float(self.lam * np.abs(w).sum()) + ridge
 
     def change(self, w: Floats, d: Floats) -> Floats:
         """Return ``lam (|w_j + d_j| - |w_j|) + l2 d_j (w_j + d_j/2)``.

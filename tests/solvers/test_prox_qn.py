@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.problems import ChainProblem, full_gradient, go_to, random_chain
+from tests.rival_problems import problem as rival_problem
 
 from proxqn import ProxQN, lambda_max, minimize
 from proxqn.oracles import reference as chain_reference
@@ -136,6 +137,19 @@ def test_a_ridge_term(l2):
     assert result.status is Status.GAP
     assert kkt_residual(problem.oracle(), result.x, 0.5, l2) <= 1e-3
     assert result.fun == pytest.approx(objective(problem.oracle(), result.x, 0.5, l2), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("tree-0", 48), ("tree-1", 12), ("tree-1", 13), ("tree-2", 27), ("tree-3", 13)]  # γ too small
+    + [("tree-3", 50)],  # no curvature at all along the first steps
+)
+def test_starts_so_far_out_that_the_loss_is_linear(name, seed):
+    oracle, lam = rival_problem(name)
+    start = 1e5 * np.random.default_rng(seed).normal(size=oracle.n_coordinates)
+    result = minimize(oracle, lam, x0=start, tol=1e-6, max_iter=500)
+    assert result.success, result.message
+    assert result.fun == pytest.approx(minimize(oracle, lam, tol=1e-6).fun, rel=2e-6)
 
 
 def test_observed_pairs_keep_all_other_weights_at_zero():

@@ -31,6 +31,7 @@ _MIN_FIRST = 1000  # variables
 _MIN_INNER = 5  # passes
 _INNER_SHARE = 0.1  # of the cost of inference
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
+_LINEAR = 0.1  # of γ after a step that met no curvature
 
 
 @final
@@ -243,18 +244,36 @@ class _Run:
     def _iterate(self) -> Status | None:
         """Make one step: inner problem, line search, update. None if all went well."""
         event = ""
-        for _ in range(2):  # the second time from a fresh B = γD
+        for start_afresh in (self._with_measured_scale, self._with_cautious_scale, None):
             direction = self._direction()
             step = self._search(direction.d) if direction is not None else None
             if direction is not None and step is not None:
                 self._accept(direction, step, event)
                 return None
-            if len(self.model) == 0:
-                break
             reason = "B was not positive" if direction is None else "no step made progress"
-            event = f"memory cleared: {reason}"
-            self.model.clear()
+            event = event or f"memory cleared: {reason}"
+            if start_afresh is not None:
+                start_afresh()
         return Status.STALLED
+
+    def _with_measured_scale(self) -> None:
+        """Go back to B = γD, with γ as found here: the old one may be of another place."""
+        self.model.clear()
+        diagonal = self.oracle.curvatures(self.at.coordinates) ** self.settings.scaling_power
+        self.model.gamma = curvature.measure(
+            self.oracle, self.penalty, self.at, self.record.point.loss, diagonal
+        )
+
+    def _with_cautious_scale(self) -> None:
+        """Raise γ until steepest descent promises no more than the whole objective.
+
+        Far out the loss is all but linear: the curvature found is rounding, and no step along the
+        direction it gives may be short enough.
+        """
+        diagonal = self.oracle.curvatures(self.at.coordinates) ** self.settings.scaling_power
+        slopes = self.penalty.min_norm_subgradient(self.at.w, self.at.g)
+        promise = float((slopes**2 / diagonal).sum()) / self.model.gamma
+        self.model.gamma *= max(promise / max(abs(self.record.point.objective), 1e-300), 1.0)
 
     def _direction(self) -> subproblem.Direction | None:
         settings, at = self.settings, self.at
@@ -302,6 +321,8 @@ class _Run:
         with self.record.timed("memory"):
             if not self.model.append(s, g - old.g):
                 event = event or "pair left out: its curvature s·y is not positive"
+                if len(self.model) == 0:  # all that is known says that the loss is linear here
+                    self.model.gamma *= _LINEAR
         self.record.advance(
             Point(at.weights, step.loss, step.objective),
             kkt=self.violation,
