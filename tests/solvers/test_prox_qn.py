@@ -140,9 +140,15 @@ def test_a_ridge_term(l2):
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"),
-    [("tree-0", 48), ("tree-1", 12), ("tree-1", 13), ("tree-2", 27), ("tree-3", 13)]  # γ too small
-    + [("tree-3", 50)],  # no curvature at all along the first steps
+    ("name", "seed"),  # γ becomes too small; the last meets no curvature in its first steps
+    [
+        ("tree-0", 48),
+        ("tree-1", 12),
+        ("tree-1", 13),
+        ("tree-2", 27),
+        ("tree-3", 13),
+        ("tree-3", 50),
+    ],
 )
 def test_starts_so_far_out_that_the_loss_is_linear(name, seed):
     oracle, lam = rival_problem(name)
