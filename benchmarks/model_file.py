@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,30 +45,39 @@ def large_model(n_features: int) -> tuple[ChainCRF, SequenceEncoder]:
 
 
 @contextmanager
-def timed(what: str) -> Iterator[None]:
+def timed(times: dict[str, tuple[float, float]], what: str) -> Iterator[None]:
     wall, cpu = time.perf_counter(), time.process_time()
     yield
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    print(f"{what:40s} {wall:6.2f} s, {cpu:5.2f} s of a processor", flush=True)
+    times[what] = time.perf_counter() - wall, time.process_time() - cpu
+
+
+def measure_times(n_features: int) -> dict[str, Any]:
+    """Return wall and processor seconds of saving, of loading (thrice), of the first sentence."""
+    model, encoder = large_model(n_features)
+    times: dict[str, tuple[float, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.proxqn"
+        with timed(times, "save"):
+            save(model, path, encoder=encoder)
+        megabytes = os.path.getsize(path) / 1e6
+        for k in range(1, 4):
+            with timed(times, f"load ({k})"):
+                saved = load_with_encoder(path)
+        assert saved.encoder is not None
+        with timed(times, "first sentence: index of the names"):
+            new = saved.encoder.transform([[["U00:word0"], ["U01:word1", "unseen"]]])
+        with timed(times, "first sentence: labels"):
+            saved.model.predict(new.X, lengths=new.lengths)
+    return {"features": n_features, "megabytes": megabytes, "seconds": times}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--features", type=int, default=10_000_000)
-    n_features = parser.parse_args().features
-    model, encoder = large_model(n_features)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.proxqn"
-        with timed("save"):
-            save(model, path, encoder=encoder)
-        print(f"{os.path.getsize(path) / 1e6:,.0f} MB")
-        for _ in range(3):
-            with timed(f"load, {n_features:,} features"):
-                saved = load_with_encoder(path)
-        with timed("first sentence: index of the names"):
-            new = saved.encoder.transform([[["U00:word0"], ["U01:word1", "unseen"]]])
-        with timed("first sentence: labels"):
-            saved.model.predict(new.X, lengths=new.lengths)
+    found = measure_times(parser.parse_args().features)
+    print(f"{found['features']:,} features, {found['megabytes']:,.0f} MB")
+    for what, (wall, cpu) in found["seconds"].items():
+        print(f"{what:40s} {wall:6.2f} s, {cpu:5.2f} s of a processor")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -73,6 +76,11 @@ def test_train_json_lines(home, cli, tmp_path):
     assert last["converged"]
     assert last["gap"] <= 1e-4 * last["objective"]
     assert last["dev"]["token_accuracy"] > 0.9
+    begins = {event["epoch"]: event["iteration"] for event in reversed(events[:-1])}
+    scored = {event["iteration"] for event in events[:-1] if event["dev"] is not None}
+    assert scored == set(begins.values())  # once an epoch, where it begins
+    final = [event["dev"] for event in events[:-1] if event["dev"] is not None][-1]
+    assert final == pytest.approx(last["dev"]["overall"]["f1"])
     assert (tmp_path / "m").read_bytes() == (home / "model.proxqn").read_bytes()
 
 
@@ -81,8 +89,47 @@ def test_train_says_what_it_does(home, cli, tmp_path):
                "-o", tmp_path / "m", "--dev", home / "test.txt")  # fmt: skip
     assert done.stdout == ""
     assert "40 sequences" in done.stderr
+    assert "dev F1 elapsed    left" in done.stderr
     assert "converged: the duality gap" in done.stderr
     assert "token accuracy" in done.stderr
+
+
+def test_quiet_is_silent(home, cli, tmp_path):
+    done = cli("train", "chain", home / "train.txt", "--template", home / "t.txt", "--lam", "0.2",
+               "-o", tmp_path / "m", "--dev", home / "test.txt", "--quiet")  # fmt: skip
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_dev_file_that_cannot_be_read_is_refused_before_the_fit(home, cli, tmp_path):
+    (tmp_path / "dev").write_text("one two\n")
+    done = cli("train", "chain", home / "train.txt", "--template", home / "t.txt", "-o",
+               tmp_path / "m", "--dev", tmp_path / "dev")  # fmt: skip
+    assert done.exit_code == 65
+    assert "reads column 1, which holds the label" in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a pseudo-terminal")
+def test_a_terminal_gets_the_live_table(home, tmp_path):
+    """The command on a pseudo-terminal of 80 x 24."""
+    import pty
+
+    child, terminal = pty.fork()
+    if child == 0:
+        files = [str(home / "train.txt"), "--template", str(home / "t.txt"), "-o"]
+        command = [sys.executable, "-m", "proxqn", "train", "chain", *files, str(tmp_path / "m")]
+        environment = os.environ | {"TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+        os.execve(command[0], [*command, "--dev", str(home / "test.txt")], environment)
+    written = b""
+    with suppress(OSError):  # how a pseudo-terminal says that its other end is gone
+        while piece := os.read(terminal, 4096):
+            written += piece
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode()).replace("\r", "")
+    table = plain[plain.rindex("iteration") :].split("converged")[0].rstrip().splitlines()
+    assert "\x1b[" in written.decode()
+    assert len(table) > 2
+    assert len({len(line) for line in table}) == 1
 
 
 def test_not_converged_is_said(home, cli, tmp_path):

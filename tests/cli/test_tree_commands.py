@@ -26,6 +26,7 @@ def model(folder, cli):
                "-o", folder / "m", "--dev", folder / "d.svm")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert "hierarchical F1 1.0000" in done.stderr
+    assert "working set hier. F1 elapsed" in done.stderr
     return folder / "m"
 
 

@@ -14,7 +14,7 @@ from proxqn.cli.encoding import in_file
 from proxqn.cli.sequence_files import Reading
 from proxqn.data.encode import EncodedSequences
 from proxqn.data.readers import DataFileError, SequenceRecord
-from proxqn.estimators.constraints import Constraints
+from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.persistence import ModelFileError, SavedChain
 
 _BATCH = 2000  # sequences
@@ -62,15 +62,16 @@ def batches(
 
 
 def predicted_labels(
-    saved: SavedChain,
-    records: Iterable[SequenceRecord],
-    source: str,
-    reading: Reading,
-    constraints: Constraints | None = None,
+    saved: SavedChain, records: Iterable[SequenceRecord], source: str, reading: Reading
 ) -> Iterator[LabelledBatch]:
     """Label a stream of sequences (Viterbi)."""
     for batch in batches(saved, records, source, reading):
-        encoded = batch.encoded
-        flat: Any = saved.model.predict(encoded.X, encoded.lengths, constraints=constraints)
-        labels = [[str(label) for label in part.tolist()] for part in batch.split(flat)]
-        yield LabelledBatch(batch.records, labels, encoded.n_unseen)
+        yield labelled(saved.model, batch)
+
+
+def labelled(model: ChainCRF, batch: Batch) -> LabelledBatch:
+    """Label some sequences."""
+    encoded = batch.encoded
+    flat: Any = model.predict(encoded.X, encoded.lengths)
+    labels = [[str(label) for label in part.tolist()] for part in batch.split(flat)]
+    return LabelledBatch(batch.records, labels, encoded.n_unseen)

@@ -17,7 +17,7 @@ from typing import final
 from proxqn.minimization import Solver
 from proxqn.persistence.checkpoint import Checkpoint
 from proxqn.problem import Oracle, Penalty, SparseVector
-from proxqn.solvers.recording import Callback, Solution
+from proxqn.solvers.recording import Callback, Iterate, Solution, Watcher
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.trace import Row, Trace
 
@@ -78,12 +78,16 @@ class Legs:
 
 
 @final
-class _Journal:
+class _Journal(Watcher):
     """Rows of one leg, counted on from the legs before it."""
 
     def __init__(self, before: Checkpoint, trace: Trace, callback: Callback | None) -> None:
         self._before, self._trace, self._callback = before, trace, callback
         self._seconds = trace[-1].seconds if len(trace) else 0.0
+
+    def see(self, iterate: Iterate) -> None:
+        if isinstance(self._callback, Watcher):
+            self._callback.see(replace(iterate, row=self._shifted(iterate.row)))
 
     def __call__(self, row: Row) -> bool | None:
         return None if self._callback is None else self._callback(self._shifted(row))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from proxqn.cli.labelling import predicted_labels
+from proxqn.cli.labelling import LabelledBatch, batches, labelled, predicted_labels
 from proxqn.cli.sequence_files import Reading, require_labels
 from proxqn.cli.tree_files import TreeReading, fitted_columns, read_labelled
+from proxqn.data.encode import SequenceEncoder
+from proxqn.estimators.chain_crf import ChainCRF
+from proxqn.estimators.hierarchical import HierarchicalClassifier
 from proxqn.metrics import (
     EntityScores,
     HierarchicalScores,
@@ -26,6 +30,11 @@ class ChainScores:
     entities: EntityScores
     n_sequences: int
     n_unseen: int | None = None
+
+    @property
+    def headline(self) -> float:
+        """The score that a column of progress shows."""
+        return self.entities.overall.f1
 
     def line(self) -> str:
         """Return the scores in a line."""
@@ -55,6 +64,11 @@ class TreeScores:
     macro: HierarchicalScores
     n_samples: int
     n_unseen: int
+
+    @property
+    def headline(self) -> float:
+        """The score that a column of progress shows."""
+        return self.micro.f1
 
     def line(self) -> str:
         """Return the scores in a line."""
@@ -91,16 +105,39 @@ def chain_scores(
     """Predict the sequences of a labelled file and compare."""
     if not isinstance(saved, SavedChain):
         raise ModelFileError("expected a chain model.")
+    records = require_labels(reading.records(source, labelled=True), source)
+    return _compared(predicted_labels(saved, records, source, reading), source, scheme)
+
+
+def _compared(
+    batches_: Iterable[LabelledBatch], source: str, scheme: Scheme | str | None = None
+) -> ChainScores:
     true: list[list[str]] = []
     guessed: list[list[str]] = []
     unseen = 0
-    records = require_labels(reading.records(source, labelled=True), source)
-    for batch in predicted_labels(saved, records, source, reading):
+    for batch in batches_:
         true += [record.labels or [] for record in batch.records]
         guessed += batch.labels
         unseen += batch.n_unseen
     _refuse_nothing(true, source)
     return ChainScores(entity_scores(true, guessed, scheme=scheme), len(true), unseen)
+
+
+@final
+class ChainDev:
+    """A labelled file, read once, to score a chain on while it is being fitted."""
+
+    name = "dev F1"
+
+    def __init__(self, encoder: SequenceEncoder, source: str, reading: Reading) -> None:
+        records = require_labels(reading.records(source, labelled=True), source)
+        self._source = source
+        self._batches = list(batches(SavedChain(ChainCRF(), encoder), records, source, reading))
+        _refuse_nothing(self._batches, source)
+
+    def scores(self, model: ChainCRF) -> ChainScores:
+        """Return the scores of a model with the encoder's columns."""
+        return _compared((labelled(model, batch) for batch in self._batches), self._source)
 
 
 def column_scores(
@@ -120,19 +157,31 @@ def column_scores(
 
 def tree_scores(saved: SavedTree, source: str) -> TreeScores:
     """Predict the samples of a labelled file and compare."""
-    model = saved.model
-    rows = read_labelled(source, TreeReading.from_json(saved.reading), None)
-    X, n_unseen = fitted_columns(rows.X, model.n_features_in_)
-    guessed = [str(name) for name in model.predict(X).tolist()]
-    true = [str(label) for label in rows.labels]
-    right = sum(a == b for a, b in zip(true, guessed, strict=True))
-    micro, macro = (
-        hierarchical_scores(true, guessed, model.hierarchy_, average=average)
-        for average in ("micro", "macro")
-    )
-    return TreeScores(right / len(true), micro, macro, len(true), n_unseen)
+    return TreeDev(source, TreeReading.from_json(saved.reading)).scores(saved.model)
 
 
-def _refuse_nothing(sequences: list[list[str]], source: str) -> None:
+@final
+class TreeDev:
+    """A labelled file, read once, to score a tree on, also while it is being fitted."""
+
+    name = "hier. F1"
+
+    def __init__(self, source: str, reading: TreeReading) -> None:
+        self._rows = read_labelled(source, reading, None)
+
+    def scores(self, model: HierarchicalClassifier) -> TreeScores:
+        """Return the scores of a model."""
+        X, n_unseen = fitted_columns(self._rows.X, model.n_features_in_)
+        guessed = [str(name) for name in model.predict(X).tolist()]
+        true = [str(label) for label in self._rows.labels]
+        right = sum(a == b for a, b in zip(true, guessed, strict=True))
+        micro, macro = (
+            hierarchical_scores(true, guessed, model.hierarchy_, average=average)
+            for average in ("micro", "macro")
+        )
+        return TreeScores(right / len(true), micro, macro, len(true), n_unseen)
+
+
+def _refuse_nothing(sequences: list[Any], source: str) -> None:
     if not sequences:
         raise ValueError(f"{source}: expected at least one sequence, got none.")

@@ -16,10 +16,10 @@ from proxqn.cli import resuming
 from proxqn.cli.encoding import encode
 from proxqn.cli.failures import Exit
 from proxqn.cli.outputs import check_writable
-from proxqn.cli.scoring import chain_scores, tree_scores
+from proxqn.cli.scoring import ChainDev, TreeDev
 from proxqn.cli.sequence_files import Reading
 from proxqn.cli.tree_files import TreeReading, read_hierarchy, read_labelled
-from proxqn.cli.watching import Display, Stop, Watched, fit
+from proxqn.cli.watching import Dev, Display, Stop, Watched, fit
 from proxqn.data.encode import SequenceEncoder
 from proxqn.data.templates import TemplateError, Templates
 from proxqn.estimators.chain_crf import ChainCRF
@@ -79,20 +79,18 @@ def train_chain(
         f"{encoded.X.shape[1]:,} features ({_elapsed(request)})"
     )
     labels = np.array([label for labels in encoded.labels or [] for label in labels])
+    dev = None if request.dev is None else ChainDev(encoder, request.dev, reading)
     model = ChainCRF(pairs=pairs, end_weights=end_weights, **request.parameters())  # type: ignore[arg-type]
     problem = resuming.fingerprint(request, encoded.X, labels, encoded.lengths, pairs, end_weights)
     run = resuming.prepare(request, problem)
     if run.start is not None:
         resuming.start_chain_from(model, run.start, encoder)
-    model.solver = Watched(run.solver, request.display, request.stop)  # type: ignore[assignment]
+    model.solver = Watched(run.solver, request.display, request.stop, dev)  # type: ignore[assignment]
     fit(model, encoded.X, labels, lengths=encoded.lengths, sample_weight=encoded.weights)
     model.set_params(solver=request.solver, warm_start=False)
     saved = SavedChain(model, encoder, reading.to_json())
     model_file.write(saved, request.output)
-    scores = None
-    if request.dev is not None and not request.stop.requested:
-        scores = chain_scores(model_file.read(request.output), request.dev, reading)
-    _conclude(request, model, scores)
+    _conclude(request, model, dev)
 
 
 def train_tree(
@@ -112,6 +110,7 @@ def train_tree(
         f"{rows.X.shape[0]:,} samples, {len(np.unique(rows.X.indices)):,} features "
         f"({_elapsed(request)})"
     )
+    dev = None if request.dev is None else TreeDev(request.dev, reading)
     model = HierarchicalClassifier(tree, fit_intercept=fit_intercept, **request.parameters())
     labels, names = np.array(rows.labels), () if tree is None else tree.names
     problem = resuming.fingerprint(request, rows.X, labels, names, fit_intercept)
@@ -119,15 +118,12 @@ def train_tree(
     X = rows.X
     if run.start is not None:
         X = resuming.start_tree_from(model, run.start, X)
-    model.solver = Watched(run.solver, request.display, request.stop)  # type: ignore[assignment]
+    model.solver = Watched(run.solver, request.display, request.stop, dev)  # type: ignore[assignment]
     fit(model, X, labels)
     model.set_params(solver=request.solver, warm_start=False)
     saved = SavedTree(model, reading.to_json())
     model_file.write(saved, request.output)
-    scores = None
-    if request.dev is not None and not request.stop.requested:
-        scores = tree_scores(saved, request.dev)
-    _conclude(request, model, scores)
+    _conclude(request, model, dev)
 
 
 def _templates(path: str, display: Display) -> Templates:
@@ -143,10 +139,11 @@ def _templates(path: str, display: Display) -> Templates:
     return templates
 
 
-def _conclude(request: Request, model: Any, scores: Any) -> None:
+def _conclude(request: Request, model: Any, dev: Dev | None) -> None:
     """Say what was reached; exit code 130 after a signal."""
     result, size = model.result_, os.path.getsize(request.output)
     stopped = request.stop.requested
+    scores = None if dev is None or stopped else dev.scores(model)
     request.display.tell(
         "done",
         status=model.status_.name,
@@ -162,13 +159,13 @@ def _conclude(request: Request, model: Any, scores: Any) -> None:
         seconds=time.perf_counter() - request.began,
         dev=None if scores is None else scores.to_json(),
     )
-    request.display.say(
-        f"objective {model.objective_:,.4f}, {_proved(model)}; {result.nnz:,} of "
-        f"{model.n_parameters_:,} weights are not zero"
-    )
+    request.display.say(f"objective {model.objective_:,.4f}, {_proved(model)}")
     if scores is not None:
         request.display.say(f"{request.dev}: {scores.line()}")
-    request.display.say(f"{request.output}: {size:,} bytes ({_elapsed(request)})")
+    request.display.say(
+        f"{request.output}: {result.nnz:,} of {model.n_parameters_:,} weights are not zero, "
+        f"{size:,} bytes ({_elapsed(request)})"
+    )
     if stopped:
         request.display.say(f"interrupted after {model.n_iter_} iterations; {_advice(request)}")
         sys.exit(Exit.INTERRUPTED)

@@ -7,19 +7,19 @@ import math
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from enum import Enum
 from types import FrameType, SimpleNamespace
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import click
 from sklearn.exceptions import ConvergenceWarning
 
+from proxqn.estimators._fitting import ModelWatcher
 from proxqn.minimization import Solver
 from proxqn.problem import Oracle, Penalty, SparseVector
-from proxqn.solvers.recording import Callback, Solution
+from proxqn.solvers.recording import Callback, Iterate, Solution, Watcher
 from proxqn.solvers.trace import Row
 
 
@@ -85,17 +85,45 @@ class Stop:
         if self.requested or not self._patient:
             raise KeyboardInterrupt
         self.requested = True
-        click.echo("proxqn: stopping after this iteration; again to stop at once.", err=True)
+        # Not click.echo: a live table puts itself between print and the terminal.
+        message = "proxqn: stopping after this iteration; again to stop at once."
+        print(message, file=sys.stderr, flush=True)
+
+
+class Dev(Protocol):
+    """Data to score the iterates on."""
+
+    name: str
+
+    def scores(self, model: Any) -> Any:
+        """Return scores with a ``headline``, a number."""
 
 
 @final
-@dataclass(frozen=True)
-class Watched:
-    """A solver whose iterations are shown, and that ends when asked to."""
+class Watched(ModelWatcher):
+    """A solver whose iterations are shown, and that ends when asked to.
 
-    settings: Solver
-    display: Display
-    stop: Stop
+    Parameters
+    ----------
+    settings : Solver
+        The solver.
+    display : Display
+        What is shown.
+    stop : Stop
+        Who asks for an end.
+    dev : Dev, optional
+        Scored at the first iterate of every epoch, off the clock.
+    """
+
+    def __init__(
+        self, settings: Solver, display: Display, stop: Stop, dev: Dev | None = None
+    ) -> None:
+        self._settings, self._display, self._stop, self._dev = settings, display, stop, dev
+        self._model_at: Callable[[SparseVector], Any] | None = None
+
+    def watch(self, model_at: Callable[[SparseVector], Any]) -> None:
+        """Take what makes a model of weights."""
+        self._model_at = model_at
 
     def minimize(
         self,
@@ -108,37 +136,84 @@ class Watched:
         callback: Callback | None = None,
     ) -> Solution:
         """Minimise as the solver inside does."""
-        with self._shown() as show:
-
-            def watch(row: Row) -> bool:
-                if show is not None:
-                    show(row)
-                return self.stop.requested
-
-            self.stop.be_patient()
-            solution = self.settings.minimize(
+        with self._shown(tol) as show:
+            watch = _Watch(show, self._stop, self._score)
+            self._stop.be_patient()
+            solution = self._settings.minimize(
                 oracle, penalty, start, tol=tol, max_iter=max_iter, callback=watch
             )
-            if self.display is Display.PROGRESS and show is not None:
-                message = solution.status.value
+            if self._display is Display.PROGRESS:
+                message = "interrupted" if self._stop.requested else solution.status.value
                 show.finish(SimpleNamespace(trace=solution.trace, message=message))
         return solution
 
-    def _shown(self) -> Any:
-        match self.display:
+    def _score(self, weights: SparseVector) -> float | None:
+        if self._dev is None or self._model_at is None or self._display is Display.QUIET:
+            return None
+        score: float = self._dev.scores(self._model_at(weights)).headline
+        return score
+
+    def _shown(self, tol: float) -> Any:
+        match self._display:
             case Display.PROGRESS:
                 from proxqn.solvers.progress import Progress
 
-                return Progress(sys.stderr)
+                name = None if self._dev is None else self._dev.name
+                return Progress(sys.stderr, tol=tol, score_name=name)
             case Display.JSON:
-                return nullcontext(_json_line)
+                return nullcontext(_JsonLines())
             case Display.QUIET:
-                return nullcontext(None)
+                return nullcontext(_Nothing())
 
 
-def _json_line(row: Row) -> None:
-    names = ("iteration", "epoch", "objective", "gap", "kkt", "nnz", "working_set", "seconds")
-    Display.JSON.tell("iteration", **{name: getattr(row, name) for name in names})
+@final
+class _Watch(Watcher):
+    """Scores the first iterate of every epoch and shows them all."""
+
+    def __init__(
+        self, show: Any, stop: Stop, score: Callable[[SparseVector], float | None]
+    ) -> None:
+        self._show, self._stop, self._score = show, stop, score
+        self._epoch = -1
+
+    def see(self, iterate: Iterate) -> None:
+        if iterate.row.epoch == self._epoch or self._stop.requested:
+            return
+        self._epoch = iterate.row.epoch
+        score = self._score(iterate.weights)
+        if score is not None:
+            self._show.note(score)
+
+    def __call__(self, row: Row) -> bool:
+        self._show(row)
+        return self._stop.requested
+
+
+@final
+class _JsonLines:
+    """Writes an object an iteration; the score stands where it was computed."""
+
+    _NAMES = ("iteration", "epoch", "objective", "gap", "kkt", "nnz", "working_set", "seconds")
+
+    def __init__(self) -> None:
+        self._new_score: float | None = None
+
+    def note(self, score: float) -> None:
+        self._new_score = score
+
+    def __call__(self, row: Row) -> None:
+        values = {name: getattr(row, name) for name in self._NAMES}
+        Display.JSON.tell("iteration", **values, dev=self._new_score)
+        self._new_score = None
+
+
+@final
+class _Nothing:
+    def note(self, score: float) -> None:
+        pass
+
+    def __call__(self, row: Row) -> None:
+        pass
 
 
 def fit(model: Any, *data: Any, **more: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
@@ -60,13 +62,28 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def solve(estimator: PenalisedEstimator, oracle: Oracle, start: SparseVector) -> Any:
+class ModelWatcher(ABC):
+    """A solver that looks at the estimator as it would be with the weights of an iterate."""
+
+    @abstractmethod
+    def watch(self, model_at: Callable[[SparseVector], Any]) -> None:
+        """Take what makes an estimator of weights; called before the run."""
+
+
+def solve(
+    estimator: PenalisedEstimator,
+    oracle: Oracle,
+    start: SparseVector,
+    model_at: Callable[[SparseVector], Any],
+) -> Any:
     """Minimise the penalised loss as the estimator's parameters say; warn if it did not converge.
 
     Ctrl-C ends the run at the last accepted iterate: this returns as usual, with a warning.
     """
     x0: Any = sp.coo_array((start.values, (start.coordinates,)), shape=(oracle.n_coordinates,))
-    with _progress(estimator.verbose) as callback:
+    if isinstance(estimator.solver, ModelWatcher):
+        estimator.solver.watch(model_at)
+    with _progress(estimator.verbose, estimator.tol) as callback:
         result = minimize(
             oracle,
             estimator.lam,
@@ -93,13 +110,13 @@ def _seeded(solver: str | Solver, random_state: Any) -> str | Solver:
     return replace(settings, seed=int(check_random_state(random_state).randint(2**31 - 1)))
 
 
-def _progress(verbose: int) -> Any:
+def _progress(verbose: int, tol: float) -> Any:
     if not verbose:
         return nullcontext(None)
     # Here, because only who asks for progress pays for it.
     from proxqn.solvers.progress import Progress
 
-    return Progress(every_iteration=verbose > 1)
+    return Progress(every_iteration=verbose > 1, tol=tol)
 
 
 def _warn_unless_converged(name: str, result: Any, tol: float) -> None:

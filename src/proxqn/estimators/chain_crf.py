@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, Self, final
 
@@ -228,12 +231,9 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         start = SparseVector.empty()
         if known is not None:
             start = self._weights().widened(tokens.X.shape[1]).onto(oracle, known, classes)
-        result = _fitting.solve(self, oracle, start)
-        self.n_features_in_ = tokens.X.shape[1]
-        self.encoder_: SequenceEncoder | None = data.encoder
-        if data.encoder is not None:
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit to a matrix
-        self._keep(result, oracle, classes)
+        fitted = _Fitted(oracle, classes, tokens.X.shape[1], data.encoder)
+        result = _fitting.solve(self, oracle, start, partial(self._at, fitted))
+        self._keep(result, fitted)
         return self
 
     def predict(
@@ -392,20 +392,44 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _weights(self) -> ChainWeights:
         return ChainWeights(self.coef_, self.transitions_, self.start_weights_, self.end_weights_)
 
-    def _keep(self, result: Any, oracle: ChainOracle, classes: NDArray[Any]) -> None:
-        """Set the fitted attributes."""
-        weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
-        found = ChainWeights.from_oracle(oracle, weights, self.n_features_in_)
+    def _at(self, fitted: _Fitted, weights: SparseVector) -> ChainCRF:
+        """Return a copy with the weights of an iterate, good for predictions."""
+        model = copy(self)
+        model._keep_weights(fitted, weights)
+        return model
+
+    def _keep_weights(self, fitted: _Fitted, weights: SparseVector) -> None:
+        found = ChainWeights.from_oracle(fitted.oracle, weights, fitted.n_features)
         self.coef_, self.transitions_ = found.coef, found.transitions
         self.start_weights_, self.end_weights_ = found.start, found.end
-        self.classes_: NDArray[Any] = classes
+        self.classes_: NDArray[Any] = fitted.classes
+        self.n_features_in_ = fitted.n_features
+        self.encoder_: SequenceEncoder | None = fitted.encoder
+        if fitted.encoder is not None:
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit to a matrix
+
+    def _keep(self, result: Any, fitted: _Fitted) -> None:
+        """Set the fitted attributes."""
+        weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
+        self._keep_weights(fitted, weights)
         self.objective_: float = result.fun
         self.gap_: float = result.gap
         self.n_iter_: int = result.nit
         self.trace_ = result.trace
         self.status_ = result.status
-        self.n_parameters_ = oracle.n_parameters
+        self.n_parameters_ = fitted.oracle.n_parameters
         self.result_ = result
+
+
+@final
+@dataclass(frozen=True)
+class _Fitted:
+    """What weights mean: the oracle that numbers them, labels and features."""
+
+    oracle: ChainOracle
+    classes: NDArray[Any]  # [L]
+    n_features: int
+    encoder: SequenceEncoder | None
 
 
 def _as_pairs(pairs: str) -> Pairs:

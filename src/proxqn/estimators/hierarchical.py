@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, final
 
 import numpy as np
@@ -170,7 +172,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         start = SparseVector.empty()
         if previous is not None:
             start = oracle.pack(previous.onto(labelled.hierarchy, constant))
-        self._keep(_fitting.solve(self, oracle, start), oracle, labelled, constant)
+        model_at = partial(self._at, oracle, labelled, constant)
+        self._keep(_fitting.solve(self, oracle, start, model_at), oracle, labelled, constant)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -257,11 +260,25 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return None
         return _Weights(self.coef_, self.intercept_, self.hierarchy_)
 
-    def _keep(
-        self, result: Any, oracle: TreeOracle, labelled: LabelledTree, constant: float | None
+    def _at(
+        self,
+        oracle: TreeOracle,
+        labelled: LabelledTree,
+        constant: float | None,
+        weights: SparseVector,
+    ) -> HierarchicalClassifier:
+        """Return a copy with the weights of an iterate, good for predictions."""
+        model = copy(self)
+        model._keep_weights(oracle, labelled, constant, weights)
+        return model
+
+    def _keep_weights(
+        self,
+        oracle: TreeOracle,
+        labelled: LabelledTree,
+        constant: float | None,
+        weights: SparseVector,
     ) -> None:
-        """Set the fitted attributes."""
-        weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
         coef = oracle.unpack(weights)
         self.intercept_: Floats = np.zeros(len(labelled.hierarchy))
         if constant is not None:
@@ -271,6 +288,13 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.hierarchy_ = labelled.hierarchy
         self.classes_ = labelled.classes
         self._leaf_of_class = labelled.leaf_of_class
+
+    def _keep(
+        self, result: Any, oracle: TreeOracle, labelled: LabelledTree, constant: float | None
+    ) -> None:
+        """Set the fitted attributes."""
+        weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
+        self._keep_weights(oracle, labelled, constant, weights)
         self.objective_: float = result.fun
         self.gap_: float = result.gap
         self.n_iter_: int = result.nit

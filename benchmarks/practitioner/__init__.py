@@ -1,0 +1,1 @@
+"""What a practitioner meets, measured: ``python -m benchmarks.practitioner``."""
