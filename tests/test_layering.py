@@ -34,7 +34,7 @@ ALLOWED = {
     "compat": {"data", "solvers", "estimators", "metrics", "persistence"},
     "experiments": {
         "problem", "penalties", "capabilities", "data", "datasets", "oracles", "solvers",
-        "minimization", "estimators", "metrics", "reports",
+        "minimization", "estimators", "metrics", "reports", "persistence", "_kernels",
     },
 }  # fmt: skip
 TOP = {"__main__", "cli"}  # may import anything below them

@@ -1,54 +1,152 @@
-"""``proxqn experiment``: the paper's tables on the data at hand.
-
-So far the label tree (LSHTC1); the comparison with other methods is to come.
-"""
+"""``proxqn experiment``: the paper's figures and tables, run again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-# The paper's table for its own training file: lambda -> nonzeros, test accuracy.
-PAPER_LSHTC: Final = {0.5: (28_483, 0.262648), 1.0: (4_301, 0.249731), 2.0: (1_505, 0.185684)}
+from proxqn.cli.failures import Exit, OutputError
+
+if TYPE_CHECKING:
+    from proxqn.experiments.plans import Choice
+    from proxqn.experiments.problem_spec import ProblemSpec
+
+_METHODS: Final = (
+    "prox-qn, prox-qn-paper (the paper's settings), prox-gd, owl-qn, sgd, sgd-paper (its step), "
+    "bcd, prox-qn-no-shrinking, prox-qn-paper-no-shrinking"
+)
+Command = Callable[..., None]
 
 
 @click.group()
 def experiment() -> None:
-    """Repeat the paper's experiments."""
+    """Repeat the paper's experiments and write a report page."""
+
+
+def _common(command: Command) -> Command:
+    """Add the options of the comparisons."""
+    options = [
+        click.option(
+            "--lam", multiple=True, type=float, help="λ; may be repeated. Default: the paper's."
+        ),
+        click.option(
+            "--methods", callback=_read_methods, help=f"Separated by commas, of: {_METHODS}."
+        ),
+        click.option(
+            "--seconds", type=click.FloatRange(min=0.0, min_open=True),
+            help="Of training, for each method and λ. Default: 90 for ocr, 60 for lshtc.",
+        ),
+        click.option(
+            "--jobs", default=1, show_default=True, type=click.IntRange(min=1),
+            help="Runs side by side, each in a process of its own; 1 disturbs the times least.",
+        ),
+        click.option(
+            "--n-jobs", default=1, show_default=True, type=click.IntRange(min=1),
+            help="Threads of each run; the results are the same.",
+        ),
+    ]  # fmt: skip
+    for option in reversed(options + _output_options()):
+        command = option(command)
+    return command
+
+
+def _output_options() -> list[Any]:
+    return [
+        click.option(
+            "--out", type=click.Path(file_okay=False, path_type=Path),
+            help="Folder for runs, figures and report.html. Default: out/experiment-NAME.",
+        ),
+        click.option(
+            "--resume", is_flag=True,
+            help="Keep the finished runs in the folder and make only what is missing.",
+        ),
+        click.option("--quick", is_flag=True, help="Small data and short runs: seconds in all."),
+    ]  # fmt: skip
+
+
+def _read_methods(
+    context: click.Context, parameter: click.Parameter, given: str | None
+) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    from proxqn.experiments.methods import CHOICE
+
+    names = tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    unknown = [name for name in names if name not in CHOICE]
+    if unknown or not names:
+        raise click.BadParameter(
+            f"{', '.join(unknown) or 'nothing'} given; expected some of {', '.join(CHOICE)}, "
+            "separated by commas."
+        )
+    return names
 
 
 @experiment.command(
     epilog="\b\n"
-    "Example:\n"
-    "  proxqn experiment lshtc --data dry-run_lshtc_dataset --lam 1\n"
+    "Examples:\n"
+    "  proxqn experiment ocr --quick                # a first look, a few seconds\n"
+    "  proxqn experiment ocr --jobs 2               # the paper's figures, a quarter of an hour\n"
+    "  proxqn experiment ocr --lam 100 --methods prox-qn,owl-qn --seconds 20\n"
+    "\n"
+    "Every finished run is kept at once. After an interruption the same command with --resume "
+    "goes on."
+)
+@_common
+def ocr(**options: Any) -> None:
+    """Recognise handwritten words, as in the paper's section 6.1 (bundled data)."""
+    from proxqn.experiments.problem_spec import ProblemSpec
+
+    spec = ProblemSpec("ocr", quick=options["quick"], threads=options.pop("n_jobs"))
+    _compare("ocr", "Handwritten words: five methods, one objective", [spec], **options)
+
+
+@experiment.command(
+    epilog="\b\n"
+    "Examples:\n"
+    "  proxqn experiment lshtc --data dry-run_lshtc_dataset --generated\n"
+    "  proxqn experiment lshtc --quick\n"
     "\n"
     "With Task 1's train.txt in its folder this is the paper's own problem (4,463 documents, "
     "51,033 features). Without it validation.txt stands in: other documents, other figures."
 )
 @click.option(
     "--data",
-    required=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The folder with cat_hier.txt and the task folders.",
+)
+@click.option(
+    "--generated",
+    is_flag=True,
+    help="Run on generated documents of the paper's size, too; alone, only on them.",
 )
 @click.option("--task", default="Task1", show_default=True, help="A task folder's name begins so.")
 @click.option("--train", help="Split to train on; default: train, or validation without train.txt.")
 @click.option("--test", default="test", show_default=True, help="Split to test on.")
-@click.option("--lam", multiple=True, type=float, help="Several may be given; default 2, 1, 0.5.")
-@click.option("--tol", default=1e-4, show_default=True, help="Of the relative duality gap.")
-@click.option("--max-iter", default=1000, show_default=True, help="Iterations at the most.")
-@click.option("--n-jobs", default=1, show_default=True, help="Threads; the result is the same.")
-def lshtc(data: Path, task: str, train: str | None, lam: tuple[float, ...], **options: Any) -> None:
+@_common
+def lshtc(
+    data: Path | None, generated: bool, task: str, train: str | None, test: str, **options: Any
+) -> None:
     """Classify web documents into a tree of categories, as in the paper's section 6.2."""
-    split = train or default_split(data, task)
-    if split != "train":
-        click.echo(f"Training on {split}.txt: not the paper's training file, so other figures.")
-    rows = [lshtc_row(data, task, split, each, **options) for each in lam or (2.0, 1.0, 0.5)]
-    from proxqn.reports.tables import format_columns
+    from proxqn.experiments.problem_spec import ProblemSpec
 
-    click.echo(format_columns(list(rows[0]), [list(row.values()) for row in rows]))
+    threads, quick = options.pop("n_jobs"), options["quick"]
+    specs = []
+    if data is not None:
+        split = train or default_split(data, task)
+        if split != "train":
+            click.echo(f"Training on {split}.txt: not the paper's training file, other figures.")
+        specs.append(
+            ProblemSpec("lshtc", quick, str(data), task, split, test=test, threads=threads)
+        )
+    else:
+        click.echo("No --data: running on generated documents on a tree of the paper's shape.")
+    if generated or data is None:
+        folder = None if data is None else str(data)
+        specs.append(ProblemSpec("generated", quick, folder, threads=threads))
+    _compare("lshtc", "A tree of categories: five methods, one objective", specs, **options)
 
 
 def default_split(data: Path, task: str) -> str:
@@ -57,40 +155,66 @@ def default_split(data: Path, task: str) -> str:
     return "train" if found else "validation"
 
 
-def lshtc_row(
-    data: Path,
-    task: str,
-    train: str,
-    lam: float,
+def _compare(
+    name: str,
+    title: str,
+    specs: list[ProblemSpec],
     *,
-    test: str,
-    tol: float,
-    max_iter: int,
-    n_jobs: int,
-) -> dict[str, str]:
-    """Fit one λ and return its line of the table."""
-    from proxqn import HierarchicalClassifier
-    from proxqn.datasets import load_lshtc
+    lam: tuple[float, ...],
+    methods: tuple[str, ...],
+    seconds: float | None,
+    jobs: int,
+    out: Path | None,
+    resume: bool,
+    quick: bool,
+) -> None:
+    """Make the runs and write the report."""
+    from proxqn.experiments.conduct import conduct
+    from proxqn.experiments.plans import Choice
 
-    documents = load_lshtc(data, task, train=train, test=test)
-    model = HierarchicalClassifier(
-        documents.hierarchy,
-        lam=lam,
-        fit_intercept=False,  # the paper's model has none
-        tol=tol,
-        max_iter=max_iter,
-        n_jobs=n_jobs,
-    ).fit(documents.X_train, documents.y_train)
-    nnz, accuracy = PAPER_LSHTC.get(lam, (None, None)) if task.startswith("Task1") else (None, None)
-    return {
-        "lambda": f"{lam:g}",
-        "objective": f"{model.objective_:,.4f}",
-        "relative gap": f"{model.gap_ / model.objective_:.1e}",
-        "nonzeros": f"{model.coef_.nnz:,}",
-        "paper": "" if nnz is None else f"{nnz:,}",
-        "accuracy": f"{model.score(documents.X_test, documents.y_test):.4f}",
-        "paper's": "" if accuracy is None else f"{accuracy:.4f}",
-        "hier. F1": f"{model.hierarchical_score(documents.X_test, documents.y_test).f1:.4f}",
-        "iterations": f"{model.n_iter_:,}",
-        "seconds": f"{model.trace_[-1].seconds:.2f}",
-    }
+    if any(not each > 0.0 for each in lam):
+        raise click.BadParameter("λ must be above 0.", param_hint="--lam")
+    choice = Choice(tuple(dict.fromkeys(lam)), methods, seconds)
+    folder = _writable(out or Path(f"out/experiment-{name}{'-quick' if quick else ''}"))
+    if not resume and any((folder / "runs").glob("*.json")):
+        raise click.UsageError(
+            f"{folder} holds finished runs. Add --resume to keep them and go on, or choose another "
+            "folder with --out."
+        )
+    try:
+        done = conduct(
+            title, specs, choice, folder,
+            jobs=jobs, resume=resume, command=_command(name, specs, choice, jobs, quick),
+            say=lambda text: click.echo(text, err=True),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        n = len(list((folder / "runs").glob("*.json")))
+        click.echo(f"Interrupted; {n} finished runs are kept. Go on with --resume.", err=True)
+        raise click.exceptions.Exit(int(Exit.INTERRUPTED)) from None
+    for text in done.tables:
+        click.echo(f"{text}\n")
+    click.echo(f"Wrote {done.page}")
+
+
+def _writable(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be made, {error.strerror}.") from None
+    return folder
+
+
+def _command(name: str, specs: list[ProblemSpec], choice: Choice, jobs: int, quick: bool) -> str:
+    """Return the command that makes these runs, for the page: no path but the data's last name."""
+    words = [f"proxqn experiment {name}"]
+    for spec in specs:
+        if spec.kind == "lshtc":
+            words.append(f"--data {Path(spec.folder or '').resolve().name} --train {spec.train}")
+        elif spec.kind == "generated":
+            words.append("--generated")
+    words += [f"--lam {each:g}" for each in choice.lams]
+    words += [f"--methods {','.join(choice.methods)}"] if choice.methods else []
+    words += [f"--seconds {choice.seconds:g}"] if choice.seconds is not None else []
+    words += [f"--jobs {jobs}"] if jobs > 1 else []
+    words += ["--quick"] if quick else []
+    return " ".join(words)

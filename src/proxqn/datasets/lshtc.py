@@ -70,8 +70,7 @@ def load_lshtc(
     """
     base = _find_base(Path(root))
     folder = _find_task(base, task)
-    with (base / "cat_hier.txt").open(encoding="ascii") as lines:
-        hierarchy = Hierarchy.from_paths(lines)
+    hierarchy = load_tree(base)
     documents = read_documents(_find_split(folder, train))
     held_out = read_documents(_find_split(folder, test))
     hierarchy.leaf_index(documents.labels)  # raises where a training label is no leaf
@@ -107,6 +106,12 @@ def load_lshtc(
             hierarchy=hierarchy,
         ),
     )
+
+
+def load_tree(root: str | Path) -> Hierarchy:
+    """Load the category tree of an LSHTC folder, or of the folder above it."""
+    with (_find_base(Path(root)) / "cat_hier.txt").open(encoding="ascii") as lines:
+        return Hierarchy.from_paths(lines)
 
 
 class Documents(NamedTuple):

@@ -90,8 +90,9 @@ class Trace:
         """Write the trace as a CSV file."""
         names = [f.name for f in fields(Row) if f.name not in ("calls", "phase_seconds")]
         rows = [row.flat() for row in self._rows]
-        names = list(rows[0]) if rows else names
+        # A phase that begins later is in later rows alone; before, its seconds are 0.
+        names = list(dict.fromkeys(name for row in rows for name in row)) if rows else names
         with open(path, "w", newline="") as file:
-            writer = csv.DictWriter(file, names)
+            writer = csv.DictWriter(file, names, restval=0.0)
             writer.writeheader()
             writer.writerows(rows)

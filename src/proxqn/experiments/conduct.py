@@ -1,0 +1,87 @@
+"""An experiment from beginning to end: make what is missing, then write the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from proxqn.experiments import tables
+from proxqn.experiments.analysis import Study, study
+from proxqn.experiments.plans import Choice, Work, main_lam, plans, work_to_do
+from proxqn.experiments.problem_spec import ProblemSpec
+from proxqn.experiments.progress import Display
+from proxqn.experiments.records import Store
+from proxqn.experiments.report import write_comparison
+from proxqn.experiments.sections import Table
+from proxqn.experiments.supervise import make_runs
+from proxqn.reports.tables import format_columns
+
+
+@final
+@dataclass(frozen=True)
+class Conducted:
+    """What an experiment leaves: its page, and its tables for the terminal."""
+
+    page: Path
+    tables: list[str]
+
+
+def conduct(
+    title: str,
+    specs: Sequence[ProblemSpec],
+    choice: Choice,
+    folder: Path,
+    *,
+    jobs: int,
+    resume: bool,
+    command: str,
+    say: Callable[[str], None],
+) -> Conducted:
+    """Make the runs that are not there yet and report on all that are.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to report on: no reference, or no run beside it, was finished.
+    """
+    store = Store(folder)
+    work = work_to_do(specs, choice, folder, jobs=jobs, resume=resume)
+    _announce(work, say)
+    with Display(work.plans, store) as display:
+        for requests in work.stages:
+            make_runs(requests, jobs=jobs, listener=display)
+    studies = [found for spec in specs if (found := _study(spec, choice, store)) is not None]
+    if not studies:
+        raise ValueError(_nothing(store))
+    page = write_comparison(title, studies, folder, command=command)
+    return Conducted(page, [text for each in studies for text in _for_terminal(each)])
+
+
+def _announce(work: Work, say: Callable[[str], None]) -> None:
+    if work.kept:
+        say(f"Kept {len(work.kept)} finished runs.")
+    for name, why in work.made_again.items():
+        say(f"{name}: made again, {why}.")
+    seconds = sum(plan.seconds for plan in work.plans)
+    say(f"{len(work.plans)} runs to make, {seconds / 60:.0f} minutes of training at the most.")
+
+
+def _study(spec: ProblemSpec, choice: Choice, store: Store) -> Study | None:
+    asked = [plan.name for plan in plans(spec, choice)]
+    return study(spec, store, asked, main_lam(spec, choice.lams or spec.lams))
+
+
+def _nothing(store: Store) -> str:
+    messages = sorted({record.message for record in store.records() if record.failed})
+    return " ".join(["no run was finished, so there is nothing to report.", *messages])
+
+
+def _for_terminal(found: Study) -> list[str]:
+    shown = [tables.seconds_table(each, found.clock) for each in found.comparisons]
+    return [_plain(table) for table in (*shown, tables.optima_table(found))]
+
+
+def _plain(table: Table) -> str:
+    return f"{table.caption}\n{format_columns(table.header, table.rows, left=1)}"

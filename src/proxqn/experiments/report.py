@@ -1,0 +1,86 @@
+"""The report of an experiment: figures, tables and words on one page, from the runs kept so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from proxqn.experiments.analysis import Study
+from proxqn.experiments.chapters import chapters
+from proxqn.experiments.claims import Verdict
+from proxqn.experiments.figures import draw, slug
+from proxqn.experiments.page import Chapter, Report, page
+from proxqn.experiments.sections import Section, TheoryReport
+from proxqn.persistence.container import write_atomically
+
+PAGE: Final = "report.html"
+_PAPER: Final = (
+    "Zhong, Yen, Dhillon and Ravikumar, Proximal quasi-Newton for computationally intensive "
+    "ℓ1-regularized M-estimators, NIPS 2014"
+)
+
+
+def write_comparison(title: str, studies: Sequence[Study], folder: Path, *, command: str) -> Path:
+    """Draw and write the page of a comparison; return its path."""
+    short: list[str] = []
+    body: list[Chapter] = []
+    for study in studies:
+        prefix = "" if len(studies) == 1 else f"{study.spec.kind}: "
+        words, parts = chapters(study, folder / "figures", prefix=prefix)
+        short += words
+        body += parts
+    body.append(_again(command))
+    lead = f"Five methods on the same objective, after section 6 of: {_PAPER}."
+    return _write(Report(title, lead, short, body, _closing()), folder)
+
+
+def write_theory(found: TheoryReport, folder: Path, *, command: str) -> Path:
+    """Draw and write the page of the theory's checks; return its path."""
+    holding = sum(section.holds for section in found.sections)
+    short = [
+        f"{holding} of {len(found.sections)} statements of the theory are borne out by the numbers."
+    ]
+    short += [f"Not borne out: {s.title}." for s in found.sections if not s.holds]
+    body = [_chapter(section, folder / "figures") for section in found.sections]
+    lead = f"The convergence theory in numbers, after sections 3 and 4 of: {_PAPER}."
+    title = "The theory, in numbers"
+    return _write(Report(title, lead, short, [*body, _again(command)], _closing()), folder)
+
+
+def _chapter(section: Section, figures: Path) -> Chapter:
+    drawings = [
+        draw(curves, figures, f"theory-{slug(section.title)}-{i + 1}")
+        for i, curves in enumerate(section.curves)
+    ]
+    verdict = Verdict.AGREES if section.holds else Verdict.DIFFERS
+    return Chapter(
+        section.title,
+        section.paragraphs,
+        tables=section.tables,
+        figures=drawings,
+        verdict=verdict,
+    )
+
+
+def _again(command: str) -> Chapter:
+    return Chapter(
+        "To run it again",
+        (
+            "Finished runs are kept in runs/ beside this page, one JSON and one CSV file each; "
+            "with --resume only what is missing is run. Figures are in figures/, as PNG and SVG.",
+        ),
+        code=command,
+    )
+
+
+def _closing() -> str:
+    return f"Written by proxqn on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. This page loads nothing."
+
+
+def _write(report: Report, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / PAGE
+    write_atomically(page(report).encode(), target)
+    return target

@@ -1,0 +1,82 @@
+"""Numbers and lists as a reader expects them in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def listed(items: Sequence[str]) -> str:
+    """Join items as in a sentence.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return ", ".join(items[:-1]) + " and " + items[-1] if len(items) > 1 else "".join(items)
+
+
+def seconds_text(seconds: float) -> str:
+    """Write a time with three digits.
+
+    >>> seconds_text(0.01234), seconds_text(2.678), seconds_text(123.4)
+    ('0.0123 s', '2.68 s', '123 s')
+    """
+    return f"{number(seconds)} s"
+
+
+def number(value: float) -> str:
+    """Write a number with three digits and no exponent.
+
+    >>> number(1234.5), number(93.52), number(0.5)
+    ('1,234', '93.5', '0.5')
+    """
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+def times_text(ratio: float) -> str:
+    """Write a ratio.
+
+    >>> times_text(3.71), times_text(123.4)
+    ('3.7 times', '123 times')
+    """
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:,.0f} times"
+
+
+def percent(share: float) -> str:
+    """Write a share.
+
+    >>> percent(0.031), percent(0.1), percent(0.0004)
+    ('3 %', '10 %', '0.04 %')
+    """
+    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
+
+
+def level_text(level: float) -> str:
+    """Write a relative error as a power of ten.
+
+    >>> level_text(1e-3), level_text(0.1)
+    ('1e-3', '1e-1')
+    """
+    mantissa, _, exponent = f"{level:.0e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def lowered(text: str) -> str:
+    """Write the first letter small, unless the word is an abbreviation.
+
+    >>> lowered("Generated documents"), lowered("LSHTC1 Task1")
+    ('generated documents', 'LSHTC1 Task1')
+    """
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
+def memory(size: int | None) -> str:
+    """Write a size in memory.
+
+    >>> memory(359_000_000), memory(2_100_000_000), memory(None)
+    ('359 MB', '2.1 GB', '')
+    """
+    if size is None:
+        return ""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
