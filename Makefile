@@ -1,5 +1,5 @@
 # Everything a fresh machine needs: Python >= 3.11, a C++ compiler and make.
-#   make demo   set up, train the paper's OCR model on the bundled data, show the result
+#   make demo   set up, train the paper's OCR model on the bundled data, show the result; demo-all: three λ
 #   make test   set up, lint, type-check, run all tests
 #   make fuzz   the property tests on new random examples
 #   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes
@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CPP    := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test fuzz bench bench-quick bench-all lint clean
+.PHONY: demo demo-all test fuzz bench bench-quick bench-all lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
 
 demo: $(STAMP)
 	$(BIN)/python examples/ocr.py
+
+demo-all: $(STAMP)
+	$(BIN)/python examples/ocr.py --all
 
 test: lint
 	$(BIN)/python -m pytest
