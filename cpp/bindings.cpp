@@ -302,7 +302,8 @@ PROXQN_CLONES static void exp_all(const double* x, std::int64_t n, double* out) 
     proxqn::store8(out + i, proxqn::exp8(proxqn::load8(x + i)));
 }
 
-#include "rivals_bindings.hpp"  // needs Array and expect
+#include "lattice_bindings.hpp"  // these need Array and expect
+#include "rivals_bindings.hpp"
 
 NB_MODULE(_kernels, m) {
   m.doc() = "Compiled kernels of proxqn; see the headers in cpp/ for the formulas.";
@@ -367,5 +368,6 @@ NB_MODULE(_kernels, m) {
         exp_all(x.data(), x.shape(0), out.data());
       },
       "x"_a, "out"_a.noconvert(), "The vectorised exponential, for its test.");
+  bind_lattice(m);
   bind_rivals(m);
 }

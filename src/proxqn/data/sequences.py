@@ -135,6 +135,12 @@ class SequenceLayout:
         slot_map[self.token_slot[np.repeat(chosen, self.lengths)]] = layout.token_slot
         return layout, sequences, slot_map
 
+    def sample(self, share: float, seed: int) -> tuple[SequenceLayout, Ints, NDArray[np.int32]]:
+        """Keep a random share of the batches; returns what :meth:`subset` does."""
+        n = len(self.first)
+        size = max(1, round(share * n))
+        return self.subset(np.sort(np.random.default_rng(seed).choice(n, size, replace=False)))
+
     def chunks(self, n_labels: int) -> Ints:
         """Return bounds of batch ranges of about equal work, for threads.
 

@@ -113,7 +113,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def reset(self) -> None:
         """Go to w = 0."""
-        self._scores[:] = 0.0
+        self.scores[:] = 0.0
         self._transitions = np.zeros((self.n_labels, self.n_labels))
         self._rest()
 
@@ -210,10 +210,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def subsample(self, share: float, seed: int) -> ChainOracle:
         """Take a random share of the batches of sequences, their losses scaled to the whole."""
-        n = len(self.layout.first)
-        size = max(1, round(share * n))
-        chosen = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
-        layout, sequences, slot_map = self.layout.subset(chosen)
+        layout, sequences, slot_map = self.layout.sample(share, seed)
         slot_labels = np.zeros(layout.stride, dtype=np.int32)
         slot_labels[slot_map[slot_map >= 0]] = self._labels[slot_map >= 0]
         weights = np.ones(self.n_samples) if self._weights is None else self._weights
@@ -229,6 +226,13 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         )
         part._pairs, part._admitted = self._pairs, self._admitted
         return part
+
+    def run_on(self, inference: Any) -> None:
+        """Replace the kernel of plain chains by another with the same methods.
+
+        Such as :class:`~proxqn.oracles.lattice_kernel.LatticeInference`, bound to ``scores``.
+        """
+        self._chain = inference
 
     def samples(self) -> SampleSteps:
         """Return a stepper over single sequences, for stochastic gradient descent."""
@@ -292,14 +296,14 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._admitted = np.ones((n_labels, n_labels), dtype=bool)
         self._observed = self._label_pair_counts(sample_weight)
         shape = (n_labels, layout.stride)
-        self._scores = aligned_zeros(shape)  # Θ·x at the current point
+        self.scores = aligned_zeros(shape)  # Θ·x at the current point
         self._change = aligned_zeros(shape)  # its change along the direction
         self._alpha = aligned_zeros(shape)  # forward variables, then residuals P - 1[y]
         self._dirty = np.zeros(n_labels, dtype=np.uint8)
         self._losses = np.zeros(layout.n_sequences)
         self._expected = np.zeros((n_labels, n_labels))
         self._chain = chain_kernel(
-            kernels, layout, self._scores, labels=slot_labels, weights=sample_weight
+            kernels, layout, self.scores, labels=slot_labels, weights=sample_weight
         )
         self.reset()
 
