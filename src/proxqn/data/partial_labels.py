@@ -59,7 +59,7 @@ class Twins:
 
     @classmethod
     def of(cls, labels: PartialLabels, lengths: Ints) -> Twins:
-        """Number the rows after those of all tokens.
+        """Give the twins the rows after those of all tokens.
 
         Examples
         --------

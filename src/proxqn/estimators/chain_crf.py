@@ -18,11 +18,13 @@ from proxqn.data.templates import Templates
 from proxqn.data.vocabulary import Vocabulary
 from proxqn.estimators import _fitting, named_input, sequence_input
 from proxqn.estimators.chain_inference import ChainInference
-from proxqn.estimators.chain_weights import ChainWeights, mark_ends
+from proxqn.estimators.chain_problem import chain_loss
+from proxqn.estimators.chain_weights import ChainWeights, Loss
 from proxqn.estimators.class_weight import combined_weights
 from proxqn.estimators.constraints import Constraints, read_forced
+from proxqn.estimators.edge_input import with_edges
 from proxqn.estimators.sequence_input import Tokens
-from proxqn.oracles.chain import ChainOracle, Pairs
+from proxqn.oracles.chain import Pairs
 from proxqn.problem import Floats, SparseVector
 from proxqn.solvers.prox_qn import ProxQN
 
@@ -32,7 +34,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear-chain conditional random field with an ℓ1 penalty and a certificate.
 
     Minimises ``Σ_i -log P(y_i|x_i) + lam ‖w‖₁ + (l2/2) ‖w‖²`` over the sequences i, where
-    ``P(y|x) ∝ exp(Σ_t coef_[y_t]·x_t + Σ_t transitions_[y_t, y_{t+1}])``. Sequences have no
+    ``P(y|x) ∝ exp(Σ_t coef_[y_t]·x_t + Σ_t transitions_[y_t, y_{t+1}])``; with ``edges``, features
+    of the steps between tokens, transitions depend on the observation too. Sequences have no
     intercept: add a feature that is always 1 if the labels' frequencies matter. All weights are
     penalised, so the fit ends with a duality gap: ``objective_ - gap_`` is a proven lower bound of
     the optimum.
@@ -88,6 +91,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     start_weights_, end_weights_ : array of shape (n_classes,)
         Weight of a label at the first and at the last token; zero without ``end_weights``. Of
         sequences of one token only the first has a weight.
+    edge_coef_ : csr_array of shape (n_classes², n_edge_features)
+        Weights of edge features: row ``i * n_classes + j`` for label i followed by label j.
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     objective_ : float
@@ -109,7 +114,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     vocabulary_ : Vocabulary
         Names and columns of the features, if X had named features; can be searched.
     encoder_ : SequenceEncoder or None
-        What numbers them.
+        What numbers them; its ``edge_vocabulary`` has the edge features of ``B`` templates.
     feature_names_in_ : array of shape (n_features_in_,)
         Their names, if X was a DataFrame.
 
@@ -135,6 +140,14 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     [array(['noun', 'verb'], dtype='<U4')]
     >>> crf.vocabulary_
     Vocabulary(4 features: 'word:dogs', 'word:bark', 'word:cats', …)
+
+    Transitions that look at the observation: after a comma the label changes, else it stays.
+
+    >>> comma = np.array([[0], [0], [1], [0], [1], [0]])  # of the step into each token
+    >>> crf = ChainCRF(lam=0.1).fit(np.ones((6, 1)), list("AABBAA"), lengths=[6], edges=comma)
+    >>> new, forced = [[0], [1], [0], [1]], ["B", None, None, None]
+    >>> crf.predict(np.ones((4, 1)), lengths=[4], edges=new, forced=forced).tolist()
+    ['B', 'A', 'A', 'B']
     """
 
     def __init__(
@@ -172,7 +185,15 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        lengths: Any = None,
+        sample_weight: Any = None,
+        *,
+        edges: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -192,6 +213,10 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             For a matrix: tokens of each sequence. Without it every row is a sequence of its own.
         sample_weight : array of shape (n_sequences,), optional
             Factors of the sequences' losses: 2 counts a sequence twice, 0 leaves it out.
+        edges : array or sparse matrix of shape (n_tokens, n_edge_features), or list, optional
+            Features of the step from the token before into each token, which get weights for pairs
+            of labels; the rows of first tokens are not used. ``B`` templates with a command
+            (``B00:%x[0,1]``) make them too.
 
         Returns
         -------
@@ -203,7 +228,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         goes_on = self.warm_start and hasattr(self, "coef_")
         known = self.classes_ if goes_on else None
         data = named_input.read_training(self, X, y, lengths, sample_weight, goes_on=goes_on)
-        tokens = data.tokens
+        tokens = with_edges(data.tokens, edges, self._n_edge_features if goes_on else None)
         named_labels = sequence_input.read_labels(data.y, tokens)
         classes = _all_classes(named_labels, known)
         labels = sequence_input.known_labels(named_labels, classes)
@@ -218,19 +243,20 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = labels[np.repeat(keep, tokens.lengths)]
             tokens, weights = tokens.take(keep), weights[keep]
         sequence_input.check_several_classes(labels, classes)
-        marked = tokens.alone if self.end_weights is None else self.end_weights
-        oracle = ChainOracle(
-            mark_ends(tokens).X if marked else tokens.X,
+        oracle = chain_loss(
+            tokens,
             labels,
-            tokens.lengths,
             n_labels=len(classes),
+            end_weights=tokens.alone if self.end_weights is None else self.end_weights,
             pairs=pairs,
             sample_weight=weights,
             n_jobs=_fitting.resolve_n_jobs(self.n_jobs),
         )
         start = SparseVector.empty()
         if known is not None:
-            start = self._weights().widened(tokens.X.shape[1]).onto(oracle, known, classes)
+            n_edges = 0 if tokens.edges is None else tokens.edges.shape[1]
+            old = self._weights().widened(tokens.X.shape[1], n_edges)
+            start = old.onto(oracle, known, classes)
         fitted = _Fitted(oracle, classes, tokens.X.shape[1], data.encoder)
         result = _fitting.solve(self, oracle, start, partial(self._at, fitted))
         self._keep(result, fitted)
@@ -241,6 +267,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X: Any,
         lengths: Any = None,
         *,
+        edges: Any = None,
         constraints: Constraints | None = None,
         forced: Any = None,
     ) -> NDArray[Any] | list[NDArray[Any]]:
@@ -248,7 +275,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edges
             As in :meth:`fit`.
         constraints : Constraints, optional
             Rules the labelling must keep, such as
@@ -261,19 +288,19 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_tokens,), or list of arrays
             Labels in the form of X: flat for a matrix, one array a sequence for a list.
         """
-        tokens, inference = self._prepare(X, lengths)
+        tokens, inference = self._prepare(X, lengths, edges)
         known = None if forced is None else read_forced(forced, tokens, self.classes_)
         labels = inference.best_labels(tokens, constraints, known)
         return tokens.in_form_of_input(self.classes_[labels])
 
     def predict_n_best(
-        self, X: Any, lengths: Any = None, *, n: int = 5
+        self, X: Any, lengths: Any = None, *, edges: Any = None, n: int = 5
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Return the n most probable labellings of every sequence, with their probabilities.
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edges
             As in :meth:`fit`.
         n : int
             How many; fewer where a sequence has fewer labellings.
@@ -285,18 +312,20 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"n must be an integer, 1 or above, got {n!r}.")
-        tokens, inference = self._prepare(X, lengths)
+        tokens, inference = self._prepare(X, lengths, edges)
         return [
             [(self.classes_[path], float(p)) for path, p in zip(paths, np.exp(log_p), strict=True)]
             for paths, log_p in inference.n_best(tokens, int(n))
         ]
 
-    def predict_marginals(self, X: Any, lengths: Any = None) -> Floats | list[Floats]:
+    def predict_marginals(
+        self, X: Any, lengths: Any = None, *, edges: Any = None
+    ) -> Floats | list[Floats]:
         """Return ``P(y_t = y | x)`` for every token t and label y.
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edges
             As in :meth:`fit`.
 
         Returns
@@ -304,15 +333,17 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_tokens, n_classes), or list of arrays
             Columns in the order of ``classes_``; every row sums to 1.
         """
-        tokens, inference = self._prepare(X, lengths)
+        tokens, inference = self._prepare(X, lengths, edges)
         return tokens.in_form_of_input(inference.marginals(tokens))
 
-    def predict_marginal_dicts(self, X: Any, lengths: Any = None) -> list[list[dict[Any, float]]]:
+    def predict_marginal_dicts(
+        self, X: Any, lengths: Any = None, *, edges: Any = None
+    ) -> list[list[dict[Any, float]]]:
         """Return :meth:`predict_marginals` as sklearn-crfsuite does.
 
         Parameters
         ----------
-        X, lengths
+        X, lengths, edges
             As in :meth:`fit`.
 
         Returns
@@ -320,7 +351,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         list of lists of dicts
             For every sequence, one dict ``label -> probability`` a token.
         """
-        tokens, inference = self._prepare(X, lengths)
+        tokens, inference = self._prepare(X, lengths, edges)
         labels, rows = self.classes_.tolist(), inference.marginals(tokens).tolist()
         dicts = iter([dict(zip(labels, row, strict=True)) for row in rows])
         return [list(islice(dicts, length)) for length in tokens.lengths.tolist()]
@@ -343,12 +374,12 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise AttributeError("vocabulary_ is there after a fit to named features only.")
         return self.encoder_.vocabulary  # type: ignore[union-attr]
 
-    def log_probability(self, X: Any, y: Any, lengths: Any = None) -> Floats:
+    def log_probability(self, X: Any, y: Any, lengths: Any = None, *, edges: Any = None) -> Floats:
         """Return ``log P(y_i | x_i)`` of every sequence i with the given labels.
 
         Parameters
         ----------
-        X, y, lengths
+        X, y, lengths, edges
             As in :meth:`fit`; only labels that were there at fit.
 
         Returns
@@ -356,21 +387,29 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_sequences,)
             Their negative sum is the unpenalised loss of this data.
         """
-        tokens, inference = self._prepare(X, lengths)
+        tokens, inference = self._prepare(X, lengths, edges)
         labels = sequence_input.known_labels(sequence_input.read_labels(y, tokens), self.classes_)
         return inference.log_probabilities(tokens, labels)
 
-    def score(self, X: Any, y: Any, lengths: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        lengths: Any = None,
+        sample_weight: Any = None,
+        *,
+        edges: Any = None,
+    ) -> float:
         """Return the fraction of tokens whose predicted label is right.
 
         Parameters
         ----------
-        X, y, lengths
+        X, y, lengths, edges
             As in :meth:`fit`; only labels that were there at fit.
         sample_weight : array of shape (n_sequences,), optional
             Weights of the sequences' tokens.
         """
-        tokens, inference = self._prepare(X, lengths)
+        tokens, inference = self._prepare(X, lengths, edges)
         labels = sequence_input.known_labels(sequence_input.read_labels(y, tokens), self.classes_)
         weights = sequence_input.read_sample_weight(sample_weight, tokens)
         right = inference.best_labels(tokens) == labels
@@ -384,13 +423,20 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _prepare(self, X: Any, lengths: Any) -> tuple[Tokens, ChainInference]:
+    @property
+    def _n_edge_features(self) -> int:
+        return int(self.edge_coef_.shape[1])
+
+    def _prepare(self, X: Any, lengths: Any, edges: Any) -> tuple[Tokens, ChainInference]:
         check_is_fitted(self)
-        tokens = named_input.read_new(self, X, lengths)
+        read = named_input.read_new(self, X, lengths)
+        tokens = with_edges(read, edges, self._n_edge_features)
         return tokens, ChainInference(self._weights(), _fitting.resolve_n_jobs(self.n_jobs))
 
     def _weights(self) -> ChainWeights:
-        return ChainWeights(self.coef_, self.transitions_, self.start_weights_, self.end_weights_)
+        return ChainWeights(
+            self.coef_, self.transitions_, self.start_weights_, self.end_weights_, self.edge_coef_
+        )
 
     def _at(self, fitted: _Fitted, weights: SparseVector) -> ChainCRF:
         """Return a copy with the weights of an iterate, good for predictions."""
@@ -402,6 +448,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = ChainWeights.from_oracle(fitted.oracle, weights, fitted.n_features)
         self.coef_, self.transitions_ = found.coef, found.transitions
         self.start_weights_, self.end_weights_ = found.start, found.end
+        self.edge_coef_ = found.edges
         self.classes_: NDArray[Any] = fitted.classes
         self.n_features_in_ = fitted.n_features
         self.encoder_: SequenceEncoder | None = fitted.encoder
@@ -426,7 +473,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class _Fitted:
     """What weights mean: the oracle that numbers them, labels and features."""
 
-    oracle: ChainOracle
+    oracle: Loss
     classes: NDArray[Any]  # [L]
     n_features: int
     encoder: SequenceEncoder | None

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.data.edges import EdgePatterns
 from proxqn.data.sequences import SequenceLayout
 from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.constraints import Constraints
@@ -22,6 +24,7 @@ from proxqn.estimators.n_best import best_paths
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.estimators.sparse_scores import SparseScores
 from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel
+from proxqn.oracles.lattice_kernel import LatticeInference
 from proxqn.problem import Floats, Ints
 
 _BLOCK_TOKENS = 1 << 14
@@ -35,6 +38,7 @@ class ChainInference:
         self._coef = weights.coef  # [L, n_features]
         self._transitions = np.ascontiguousarray(weights.transitions)  # [L, L]
         self._start, self._end = weights.start, weights.end  # [L]
+        self._edges = sp.coo_array(weights.edges)  # [L², n_edge_features]
         self._n_jobs = n_jobs
 
     def best_labels(
@@ -58,7 +62,7 @@ class ChainInference:
                 block.scores[:, block.last_slots] += last[:, None]
             if forced is not None:
                 _force(block.scores, block.layout.token_slot, forced[block.rows])
-            kernel = chain_kernel(_kernels, block.layout, block.scores, labels=None, weights=None)
+            kernel = self._kernel(block, None)
             path = np.zeros(block.layout.stride, dtype=np.int32)
             kernel.viterbi(transitions, path, self._n_jobs)
             found = path[block.layout.token_slot]
@@ -94,17 +98,42 @@ class ChainInference:
             ends = np.cumsum(block.layout.lengths)
             for i, length in enumerate(block.layout.lengths):
                 sequence = scores[ends[i] - length : ends[i]]
-                labels, path_scores = best_paths(sequence, self._transitions, n)
+                steps = self._transitions
+                if block.edges is not None:
+                    steps = steps + block.edges.steps(ends[i] - length, ends[i], len(steps))
+                labels, path_scores = best_paths(sequence, steps, n)
                 yield labels, path_scores - log_z[i]
 
     def _forward(
         self, block: _Block, labels: NDArray[np.int32] | None
     ) -> tuple[Any, Floats, Floats]:
         """Run the forward pass; return the kernel, its α, and log Z minus the labels' scores."""
-        kernel = chain_kernel(_kernels, block.layout, block.scores, labels=labels, weights=None)
+        kernel = self._kernel(block, labels)
         alpha, losses = aligned_zeros(block.scores.shape), np.zeros(block.layout.n_sequences)
         kernel.forward(alpha, None, 0.0, self._transitions, losses, self._n_jobs)
         return kernel, alpha, losses
+
+    def _kernel(self, block: _Block, labels: NDArray[np.int32] | None) -> Any:
+        if block.edges is None:
+            return chain_kernel(_kernels, block.layout, block.scores, labels=labels, weights=None)
+        patterns = block.edges.patterns
+        lattice = LatticeInference(_kernels, block.layout, patterns, block.scores, labels=labels)
+        lattice.put(block.edges.scores)
+        return lattice
+
+    def _edge_scores(self, part: Tokens) -> _EdgeScores | None:
+        """Compute what the edge features add to the label pairs of each pattern of tokens."""
+        if part.edges is None or not self._edges.nnz:
+            return None
+        patterns = EdgePatterns.from_csr(part.edges, part.lengths)
+        place = np.searchsorted(patterns.columns, self._edges.col)
+        known = place < len(patterns.columns)
+        known[known] = patterns.columns[place[known]] == self._edges.col[known]
+        weights = sp.csr_array(
+            (self._edges.data[known], (place[known], self._edges.row[known])),
+            shape=(len(patterns.columns), self._edges.shape[0]),
+        )
+        return _EdgeScores(patterns, patterns.rows @ weights)
 
     def _blocks(self, tokens: Tokens) -> Iterator[_Block]:
         """Compute Θ·x of every token and label, block by block, in the kernels' layout."""
@@ -113,10 +142,27 @@ class ChainInference:
             layout = SequenceLayout.from_lengths(part.lengths)
             scores = aligned_zeros((len(self._transitions), layout.stride))
             scores[:, layout.token_slot] = token_scores(part.X).T
-            block = _Block(rows, layout, scores)
+            block = _Block(rows, layout, scores, self._edge_scores(part))
             scores[:, block.first_slots] += self._start[:, None]
             scores[:, block.last_slots] += self._end[:, None]
             yield block
+
+
+@final
+@dataclass(frozen=True)
+class _EdgeScores:
+    """What the edge features of some tokens add to the transitions."""
+
+    patterns: EdgePatterns
+    scores: sp.csr_array  # [n_patterns, L²]
+
+    def steps(self, first: int, last: int, n_labels: int) -> Floats:
+        """Return the scores of the steps into some tokens, [T, L, L]."""
+        pattern = self.patterns.token[first:last]
+        steps = np.zeros((len(pattern), n_labels * n_labels))
+        has = pattern >= 0
+        steps[has] = self.scores[pattern[has]].toarray()
+        return steps.reshape(-1, n_labels, n_labels)
 
 
 @final
@@ -127,6 +173,7 @@ class _Block:
     rows: slice  # of all tokens
     layout: SequenceLayout
     scores: Floats  # [L, stride]
+    edges: _EdgeScores | None
 
     @property
     def first_slots(self) -> NDArray[np.int32]:

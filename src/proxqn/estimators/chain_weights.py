@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.oracles.chain import ChainOracle
+from proxqn.oracles.lattice import LatticeOracle
 from proxqn.problem import Floats, SparseVector
+
+Loss = ChainOracle | LatticeOracle
 
 
 @final
@@ -23,24 +26,32 @@ class ChainWeights:
     transitions: Floats  # [L, L]
     start: Floats  # [L] zero where the model has none
     end: Floats  # [L]
+    edges: sp.csr_array  # [L², n_edge_features], row y·L + y' of label y followed by y'
 
     @classmethod
-    def from_oracle(cls, oracle: ChainOracle, w: SparseVector, n_features: int) -> Self:
+    def from_oracle(cls, oracle: Loss, w: SparseVector, n_features: int) -> Self:
         """Cut the oracle's vector; columns past ``n_features`` are those of :func:`mark_ends`."""
-        coef, transitions = oracle.unpack(w)
+        if isinstance(oracle, LatticeOracle):
+            coef, transitions, edges = oracle.unpack(w)
+        else:
+            coef, transitions = oracle.unpack(w)
+            edges = sp.csr_array((transitions.size, 0))
         if coef.shape[1] == n_features:
             nothing = np.zeros(len(transitions))
-            return cls(coef, transitions, nothing, nothing.copy())
+            return cls(coef, transitions, nothing, nothing.copy(), edges)
         start, end = coef[:, n_features:].toarray().T
-        return cls(sp.csr_array(coef[:, :n_features]), transitions, start.copy(), end.copy())
+        coef = sp.csr_array(coef[:, :n_features])
+        return cls(coef, transitions, start.copy(), end.copy(), edges)
 
-    def widened(self, n_features: int) -> ChainWeights:
+    def widened(self, n_features: int, n_edge_features: int) -> ChainWeights:
         """Return the weights with room for features that came later, after the old ones."""
-        old = self.coef
-        parts: Any = (old.data, old.indices, old.indptr)
-        return replace(self, coef=sp.csr_array(parts, shape=(old.shape[0], n_features)))
+        return replace(
+            self,
+            coef=_with_columns(self.coef, n_features),
+            edges=_with_columns(self.edges, n_edge_features),
+        )
 
-    def onto(self, oracle: ChainOracle, known: NDArray[Any], classes: NDArray[Any]) -> SparseVector:
+    def onto(self, oracle: Loss, known: NDArray[Any], classes: NDArray[Any]) -> SparseVector:
         """Return the weights in the oracle's numbering; ``classes`` contain all ``known`` ones."""
         place = np.searchsorted(classes, known)
         parts: Any = [self.coef]
@@ -52,7 +63,19 @@ class ChainWeights:
         )
         transitions = np.zeros((len(classes), len(classes)))
         transitions[np.ix_(place, place)] = self.transitions
-        return oracle.pack(coef, transitions)
+        if not isinstance(oracle, LatticeOracle):
+            return oracle.pack(coef, transitions)
+        edges: Any = sp.coo_array(self.edges)
+        before, after = np.divmod(edges.row, len(known))
+        pair = place[before] * len(classes) + place[after]
+        shape = (len(classes) ** 2, edges.shape[1])
+        moved = sp.csr_array((edges.data, (pair, edges.col)), shape=shape)
+        return oracle.pack(coef, transitions, moved)
+
+
+def _with_columns(old: sp.csr_array, n_columns: int) -> sp.csr_array:
+    parts: Any = (old.data, old.indices, old.indptr)
+    return sp.csr_array(parts, shape=(old.shape[0], n_columns))
 
 
 def mark_ends(tokens: Tokens) -> Tokens:
@@ -71,4 +94,4 @@ def mark_ends(tokens: Tokens) -> Tokens:
         (np.ones(len(rows), dtype=tokens.X.dtype), (rows, columns)), shape=(tokens.X.shape[0], 2)
     )
     joined: Any = sp.hstack([tokens.X, marks], format="csr")
-    return Tokens(joined, tokens.lengths, tokens.listed)
+    return replace(tokens, X=joined)

@@ -15,8 +15,8 @@ def best_paths(scores: Floats, transitions: Floats, n: int) -> tuple[NDArray[np.
     ----------
     scores : array of shape (T, L)
         Score of each label at each token.
-    transitions : array of shape (L, L)
-        Score of a label followed by another.
+    transitions : array of shape (L, L) or (T, L, L)
+        Score of a label followed by another; or of each step, that into the first token unused.
     n : int
         How many; fewer are found where there are fewer labellings.
 
@@ -34,11 +34,12 @@ def best_paths(scores: Floats, transitions: Floats, n: int) -> tuple[NDArray[np.
     ([[1, 1], [0, 1], [1, 0]], [4.0, 3.0, 1.0])
     """
     n_tokens, n_labels = scores.shape
+    steps = np.broadcast_to(transitions, (n_tokens, n_labels, n_labels))
     best = scores[0][:, None]  # [L, k]: the k best paths that end in each label
     came_from = []  # one [L, k] a token: label * (paths kept before) + which of them
     for t in range(1, n_tokens):
         # [L', L k]: from the k paths of each label before to each label now
-        candidates = (best[None] + transitions.T[:, :, None]).reshape(n_labels, -1)
+        candidates = (best[None] + steps[t].T[:, :, None]).reshape(n_labels, -1)
         order = np.argsort(-candidates, axis=1, kind="stable")[:, :n]
         came_from.append((order // best.shape[1], order % best.shape[1]))
         best = np.take_along_axis(candidates, order, axis=1) + scores[t][:, None]

@@ -15,7 +15,7 @@ import numpy as np
 
 from proxqn.data.encode import EncodedSequences, SequenceEncoder
 from proxqn.data.readers.record import SequenceRecord
-from proxqn.data.templates import TemplateError, Templates
+from proxqn.data.templates import Templates
 from proxqn.estimators import sequence_input
 from proxqn.estimators.sequence_input import Tokens
 
@@ -55,12 +55,6 @@ def new_encoder(
         raise TypeError(
             "templates must be a proxqn.data.templates.Templates, the text of templates, or None; "
             f"got {type(templates).__name__}. A file is read with Templates.from_file."
-        )
-    if templates is not None and templates.edge:
-        raise TemplateError(
-            f"{templates.source}, line {templates.edge[0].line}: {templates.edge[0].text!r} looks "
-            "at the observation together with a pair of labels, which chains cannot do yet. Use a "
-            "plain B, or a U template."
         )
     if not isinstance(min_freq, int | np.integer):
         raise TypeError(f"min_freq must be an integer, got {min_freq!r}.")
@@ -132,7 +126,8 @@ def _checked(encoder: SequenceEncoder | None) -> SequenceEncoder:
 def _as_tokens(encoded: EncodedSequences, X: Any) -> Tokens:
     """Return what the model works on; predictions take the form of X."""
     lengths = sequence_input.check_lengths(encoded.lengths, encoded.X.shape[0])
-    return Tokens(sequence_input.canonical(encoded.X), lengths, listed=not is_frame(X))
+    edges = None if encoded.edges is None else sequence_input.canonical(encoded.edges)
+    return Tokens(sequence_input.canonical(encoded.X), lengths, not is_frame(X), edges)
 
 
 def _refuse_lengths(lengths: Any) -> None:

@@ -33,6 +33,7 @@ class Tokens:
     X: sp.csr_array  # [n_tokens, n_features] canonical, finite, without stored zeros
     lengths: Ints  # [n_sequences], all at least 1
     listed: bool  # whether the user gave a list of sequences
+    edges: sp.csr_array | None = None  # [n_tokens, n_edge_features] of the steps into the tokens
 
     @property
     def alone(self) -> bool:
@@ -47,7 +48,9 @@ class Tokens:
 
     def take(self, keep: NDArray[np.bool_]) -> Tokens:
         """Return only the sequences where the mask is true."""
-        return Tokens(self.X[np.repeat(keep, self.lengths)], self.lengths[keep], self.listed)
+        tokens = np.repeat(keep, self.lengths)
+        edges = None if self.edges is None else self.edges[tokens]
+        return Tokens(self.X[tokens], self.lengths[keep], self.listed, edges)
 
     def blocks(self, n_tokens: int) -> Iterator[tuple[slice, Tokens]]:
         """Cut into blocks of whole sequences, of about ``n_tokens`` tokens each."""
@@ -57,20 +60,21 @@ class Tokens:
             start = int(ends[first] - self.lengths[first])
             last = max(int(np.searchsorted(ends, start + n_tokens, side="right")), first + 1)
             rows = slice(start, int(ends[last - 1]))
-            yield rows, Tokens(self.X[rows], self.lengths[first:last], self.listed)
+            edges = None if self.edges is None else self.edges[rows]
+            yield rows, Tokens(self.X[rows], self.lengths[first:last], self.listed, edges)
             first = last
 
 
 def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool) -> Tokens:
     """Check X and lengths; with ``reset`` the estimator learns its number of features."""
-    listed = _is_list_of_sequences(X)
+    listed = is_list_of_sequences(X)
     if listed:
         if lengths is not None:
             raise ValueError(
                 "lengths came with a list of sequences, whose lengths are known. Leave lengths "
                 "out, or pass one matrix of all tokens."
             )
-        X, lengths = _join(X)
+        X, lengths = join(X)
     X = validate_data(estimator, X, accept_sparse="csr", reset=reset)
     n_tokens = X.shape[0]
     if lengths is None:
@@ -160,7 +164,7 @@ def read_sample_weight(sample_weight: Any, tokens: Tokens) -> Floats | None:
     return weights.astype(np.float64)
 
 
-def _is_list_of_sequences(X: Any) -> bool:
+def is_list_of_sequences(X: Any) -> bool:
     """Tell a list of matrices from a matrix written as a list of rows."""
     if not isinstance(X, list | tuple):
         return False
@@ -176,7 +180,7 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
 
 
-def _join(sequences: Sequence[Any]) -> tuple[Any, Ints]:
+def join(sequences: Sequence[Any]) -> tuple[Any, Ints]:
     """Stack the sequences' matrices; sparse if one of them is."""
     parts: list[Any] = [s if sp.issparse(s) else np.asarray(s) for s in sequences]
     width = parts[0].shape[1]

@@ -191,7 +191,9 @@ class LatticeOracle(Oracle):
         part._admitted = self._admitted
         return part
 
-    def pack(self, coef: sp.csr_array, transitions: Floats, edge_coef: sp.csr_array) -> SparseVector:
+    def pack(
+        self, coef: sp.csr_array, transitions: Floats, edge_coef: sp.csr_array
+    ) -> SparseVector:
         """Turn coefficients (labels or label pairs x features) into a weight vector.
 
         What has no weight here is left out: features that do not occur, pairs not admitted.

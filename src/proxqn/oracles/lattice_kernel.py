@@ -1,7 +1,7 @@
 """The kernels of ``cpp/lattice.hpp`` and ``cpp/edges.hpp`` bound to data.
 
-:class:`LatticeInference` has the ``forward`` and ``backward`` of the plain chain's kernel, so that a
-chain oracle runs on it, and what the weights of edges need beside these.
+:class:`LatticeInference` has the ``forward`` and ``backward`` of the plain chain's kernel, so that
+a chain oracle runs on it, and what the weights of edges need beside these.
 """
 
 from __future__ import annotations

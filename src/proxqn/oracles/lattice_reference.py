@@ -45,10 +45,10 @@ class Edges:
     ) -> None:
         """E_g = value + step · change, dense: [n_patterns, L, L]."""
         n_patterns = len(start) - 1
-        self.scores = np.zeros((n_patterns, self.n_labels**2))
+        scores = np.zeros((n_patterns, self.n_labels**2))
         pattern = np.repeat(np.arange(n_patterns), np.diff(start))
-        self.scores[pattern, pair] = value if change is None else value + step * change
-        self.scores = self.scores.reshape(n_patterns, self.n_labels, self.n_labels)
+        scores[pattern, pair] = value if change is None else value + step * change
+        self.scores = scores.reshape(n_patterns, self.n_labels, self.n_labels)
 
     def _expected(
         self, column: int, alpha: Floats, onward: Floats, transitions: Floats
@@ -188,7 +188,7 @@ class Lattice:
         pairs: Floats,
         n_jobs: int,
     ) -> None:
-        """Leave weight · (P - P(allowed) or the true label) in residuals, log(x β / Z) in onward."""
+        """Leave weight · (P - P(allowed) or true label) in residuals, log(x β / Z) in onward."""
         if change is not None:
             self.scores += step * change
         L = len(self.scores)
