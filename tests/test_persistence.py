@@ -8,6 +8,7 @@ import pickle
 import random
 import signal
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from proxqn.persistence import (
     to_crfpp,
     to_crfsuite,
 )
+from proxqn.persistence import chain as chain_file
 from proxqn.persistence.container import Contents, from_bytes, to_bytes, write_atomically
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -41,6 +43,13 @@ def chain(end_weights=False):
     data = encoder.fit_transform(SENTENCES)
     crf = ChainCRF(lam=0.3, end_weights=end_weights)
     return crf.fit(data.X, LABELS, lengths=data.lengths), encoder, data
+
+
+def edge_chain():
+    encoder = SequenceEncoder(Templates.parse("U0:%x[0,0]\nB\nB1:%x[0,1]\nB2:%x[-1,1]"))
+    data = encoder.fit_transform(SENTENCES)
+    crf = ChainCRF(lam=0.1, end_weights=False)
+    return crf.fit(data.X, LABELS, lengths=data.lengths, edges=data.edges), encoder, data
 
 
 def tree():
@@ -184,16 +193,44 @@ def test_files_that_are_no_models(tmp_path):
 
 
 def test_a_newer_version_is_refused(small):
-    contents = from_bytes(small)
-    import proxqn.persistence.container as container
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(container, "FORMAT_VERSION", 2)
-        newer = to_bytes(contents)
+    newer = to_bytes(replace(from_bytes(small), version=3))
     with pytest.raises(
-        ModelFileError, match="format version 2; this package reads versions 1 to 1"
+        ModelFileError, match="format version 3; this package reads versions 1 to 2"
     ):
         from_bytes(newer)
+
+
+def test_edge_features_come_back_the_same(tmp_path):
+    crf, encoder, data = edge_chain()
+    assert crf.edge_coef_.nnz
+    save(crf, tmp_path / "m.proxqn", encoder=encoder)
+    saved = load_with_encoder(tmp_path / "m.proxqn")
+    new = saved.encoder.transform(SENTENCES)
+    assert new.edges.shape[1] == len(np.unique(crf.edge_coef_.indices))  # only those with a weight
+    np.testing.assert_array_equal(
+        saved.model.predict_marginals(new.X, new.lengths, edges=new.edges),
+        crf.predict_marginals(data.X, data.lengths, edges=data.edges),
+    )
+    assert saved.model.result_.nnz == crf.result_.nnz
+    save(crf, tmp_path / "bare.proxqn", encoder=None)
+    assert np.array_equal(load(tmp_path / "bare.proxqn").edge_coef_.toarray(), edges_of(crf))
+
+
+def edges_of(crf):
+    return crf.edge_coef_.toarray()
+
+
+def test_only_models_with_edge_features_need_the_new_version(small):
+    crf, encoder, _ = edge_chain()
+    assert from_bytes(small).version == 1
+    contents = from_bytes(model_file.to_bytes(SavedChain(crf, encoder)))
+    assert contents.version == 2
+    for name in ("edges.columns", "edges.starts", "edges.values", "edge_features.sizes"):
+        arrays = {k: v for k, v in contents.arrays.items() if k != name}
+        if name == "edge_features.sizes":  # names of another number of features
+            arrays |= {k: v[:-1] for k, v in contents.arrays.items() if k.startswith("edge_f")}
+        with pytest.raises(ModelFileError):
+            chain_file.unpack(replace(contents, arrays=arrays))
 
 
 def _set(name, value):
@@ -306,6 +343,19 @@ def test_golden_chain(version):
     assert saved.model.objective_ == expected["objective"]
 
 
+def test_golden_chain_with_edge_features():
+    """Version 2 brought weights of edge features."""
+    saved = load_with_encoder(GOLDEN / "chain-v2.proxqn")
+    expected = json.loads((GOLDEN / "chain-v2.json").read_text())
+    new = saved.encoder.transform(SENTENCES[:3])
+    labels = saved.model.predict(new.X, new.lengths, edges=new.edges).tolist()
+    assert labels == expected["labels"]
+    marginals = saved.model.predict_marginals(new.X, new.lengths, edges=new.edges)
+    np.testing.assert_allclose(marginals, expected["marginals"], rtol=1e-12)
+    assert saved.model.objective_ == expected["objective"]
+    assert saved.encoder.edge_vocabulary.names() == expected["edge_features"]
+
+
 @pytest.mark.parametrize("version", [1])
 def test_golden_tree(version):
     model = load(GOLDEN / f"tree-v{version}.proxqn")
@@ -350,6 +400,29 @@ def test_crfpp_text_holds_the_weights():
             np.testing.assert_allclose(values[start : start + n], column, rtol=1e-14)
     starts = sorted(ids.values())
     assert all(b - a in (n, n * n) for a, b in pairwise(starts))
+
+
+def test_crfpp_text_holds_the_weights_of_edges():
+    crf, encoder, _ = edge_chain()
+    *_, templates, features, numbers = "".join(to_crfpp(crf, encoder)).split("\n\n")
+    values = np.array(numbers.split(), dtype=float)
+    n = len(crf.classes_)
+    assert templates.split() == ["U0:%x[0,0]", "B1:%x[0,1]", "B2:%x[-1,1]", "B"]
+    ids = {name: int(number) for number, name in (f.split(" ") for f in features.splitlines())}
+    edges = [name for name in ids if name.startswith(("B1", "B2"))]
+    assert len(edges) == len(np.unique(crf.edge_coef_.indices))
+    for name in edges:
+        column = crf.edge_coef_[:, [encoder.edge_vocabulary[name]]].toarray().ravel()
+        np.testing.assert_allclose(values[ids[name] :][: n * n], column, rtol=1e-14)
+    for name in ids.keys() - {"B", *edges}:
+        column = crf.coef_[:, [encoder.vocabulary[name]]].toarray().ravel()
+        np.testing.assert_allclose(values[ids[name] :][:n], column, rtol=1e-14)
+
+
+def test_crfsuite_dump_refuses_edge_features():
+    crf, encoder, _ = edge_chain()
+    with pytest.raises(ValueError, match="CRFsuite has no transitions that look"):
+        list(to_crfsuite(crf, encoder))
 
 
 def test_exports_say_what_they_cannot_hold():

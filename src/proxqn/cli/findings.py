@@ -39,6 +39,7 @@ class Findings:
     weights: list[LabelWeights]
     labels: list[str]  # of the rows and columns of transitions
     transitions: Floats | None  # [L, L]; None for trees
+    edges: LabelWeights | None = None  # of edge features, where a chain has them
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it for JSON."""
@@ -71,6 +72,7 @@ def findings(
         weights=[found for found in weights if found.n_weights or labels],
         labels=rows if transitions is not None else [],
         transitions=transitions,
+        edges=_edges(saved, rows, top) if isinstance(saved, SavedChain) else None,
     )
 
 
@@ -83,6 +85,8 @@ def _sizes(saved: SavedChain | SavedTree, path: str) -> dict[str, int]:
         "nonzero weights": model.result_.nnz,
         "possible weights": model.n_parameters_,
     }
+    if isinstance(saved, SavedChain) and saved.model.edge_coef_.nnz:
+        sizes["edge features"] = len(np.unique(saved.model.edge_coef_.indices))
     if isinstance(saved, SavedTree):
         sizes["nodes"] = len(saved.model.hierarchy_)
     return sizes
@@ -115,8 +119,28 @@ def _largest(
     coef: sp.csr_array, row: int, label: str, name: Callable[[int], str], top: int
 ) -> LabelWeights:
     entries = slice(coef.indptr[row], coef.indptr[row + 1])
-    columns, values = coef.indices[entries], coef.data[entries]
+    columns = coef.indices[entries]
+    return _both_ends(label, coef.data[entries], lambda e: name(int(columns[e])), top)
+
+
+def _edges(saved: SavedChain, labels: list[str], top: int) -> LabelWeights | None:
+    """Return the largest weights of all edge features and label pairs together."""
+    model, entries = saved.model, sp.coo_array(saved.model.edge_coef_)
+    if not entries.nnz:
+        return None
+    named = saved.encoder is not None and len(saved.encoder.edge_vocabulary) > 0
+
+    def name(e: int) -> str:
+        before, after = divmod(int(entries.row[e]), len(model.classes_))
+        column = int(entries.col[e])
+        feature = saved.encoder.edge_vocabulary.name(column) if named else f"e{column}"  # type: ignore[union-attr]
+        return f"{feature} {labels[before]} → {labels[after]}"
+
+    return _both_ends("edge features", entries.data, name, top)
+
+
+def _both_ends(label: str, values: Floats, name: Callable[[int], str], top: int) -> LabelWeights:
     order = np.argsort(-values, kind="stable")
-    most = [(name(int(columns[e])), float(values[e])) for e in order[:top] if values[e] > 0]
-    least = [(name(int(columns[e])), float(values[e])) for e in order[::-1][:top] if values[e] < 0]
+    most = [(name(e), float(values[e])) for e in order[:top] if values[e] > 0]
+    least = [(name(e), float(values[e])) for e in order[::-1][:top] if values[e] < 0]
     return LabelWeights(label, len(values), most, least)

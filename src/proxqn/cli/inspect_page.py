@@ -31,12 +31,13 @@ def page(found: Findings) -> str:
     heat = ""
     if found.transitions is not None:
         heat = "<h2>Transitions</h2>" + _heat_map(found.labels, found.transitions)
+    sections = [*([found.edges] if found.edges is not None else []), *found.weights]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>"
         f"{_facts(found)}{heat}<h2>Largest weights</h2>"
-        f'<div class="labels">{"".join(map(_section, found.weights))}</div></body></html>\n'
+        f'<div class="labels">{"".join(map(_section, sections))}</div></body></html>\n'
     )
 
 

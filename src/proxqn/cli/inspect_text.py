@@ -19,6 +19,8 @@ def text(found: Findings) -> str:
     parts = [f"{found.file}: a {found.kind} model", _sizes(found), _certificate(found)]
     if found.transitions is not None:
         parts.append("transitions\n" + heat_map(found.labels, found.transitions))
+    if found.edges is not None:
+        parts.append(_weights(found.edges))
     parts += [_weights(label) for label in found.weights]
     return "\n\n".join(parts)
 

@@ -72,6 +72,6 @@ def predicted_labels(
 def labelled(model: ChainCRF, batch: Batch) -> LabelledBatch:
     """Label some sequences."""
     encoded = batch.encoded
-    flat: Any = model.predict(encoded.X, encoded.lengths)
+    flat: Any = model.predict(encoded.X, encoded.lengths, edges=encoded.edges)
     labels = [[str(label) for label in part.tolist()] for part in batch.split(flat)]
     return LabelledBatch(batch.records, labels, encoded.n_unseen)

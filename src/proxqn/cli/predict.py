@@ -80,11 +80,11 @@ def _chain_lines(
         if n_best is not None:
             yield from _n_best_lines(saved, batch, reading, n_best)
             continue
-        X, lengths = batch.encoded.X, batch.encoded.lengths
-        best: Any = saved.model.predict(X, lengths, constraints=rules)
+        X, lengths, edges = batch.encoded.X, batch.encoded.lengths, batch.encoded.edges
+        best: Any = saved.model.predict(X, lengths, edges=edges, constraints=rules)
         added = [[str(label)] for label in best.tolist()]
         if marginals is not None:
-            p: Any = saved.model.predict_marginals(X, lengths)
+            p: Any = saved.model.predict_marginals(X, lengths, edges=edges)
             number = {label: j for j, label in enumerate(classes)}
             for cells, row in zip(added, p.tolist(), strict=True):
                 cells += _probabilities(row, number[cells[0]], classes, marginals)
@@ -104,7 +104,7 @@ def _probabilities(row: list[float], best: int, classes: list[str], which: str) 
 def _n_best_lines(saved: SavedChain, batch: Batch, reading: Reading, n_best: int) -> Iterator[str]:
     """Write CRF++'s form: each labelling under a line ``# rank probability``."""
     encoded = batch.encoded
-    found = saved.model.predict_n_best(encoded.X, encoded.lengths, n=n_best)
+    found = saved.model.predict_n_best(encoded.X, encoded.lengths, edges=encoded.edges, n=n_best)
     for record, labellings in zip(batch.records, found, strict=True):
         if reading.format == "jsonl":
             yield json.dumps(

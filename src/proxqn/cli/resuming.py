@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from proxqn.cli.legs import Legs
 from proxqn.data.encode import SequenceEncoder
+from proxqn.data.vocabulary import Vocabulary
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.estimators.hierarchical import HierarchicalClassifier
 from proxqn.minimization import SOLVERS, Solver
@@ -95,14 +96,22 @@ def start_chain_from(
     if not isinstance(start, SavedChain) or start.encoder is None:
         raise ModelFileError("--resume: expected a chain model with its features, as train writes.")
     old, n_features = start.model, len(encoder.vocabulary)
-    column = encoder.vocabulary.columns(start.encoder.vocabulary.names())
-    entries: Any = sp.coo_array(old.coef_)
-    kept = column[entries.col] >= 0
-    places = (entries.row[kept], column[entries.col[kept]])
-    model.coef_ = sp.csr_array((entries.data[kept], places), shape=(len(old.classes_), n_features))
+    model.coef_ = _renumbered(old.coef_, start.encoder.vocabulary, encoder.vocabulary)
+    model.edge_coef_ = _renumbered(
+        old.edge_coef_, start.encoder.edge_vocabulary, encoder.edge_vocabulary
+    )
     model.transitions_, model.classes_ = old.transitions_, old.classes_
     model.start_weights_, model.end_weights_ = old.start_weights_, old.end_weights_
     model.n_features_in_, model.encoder_, model.warm_start = n_features, encoder, True
+
+
+def _renumbered(coef: sp.csr_array, old: Vocabulary, new: Vocabulary) -> sp.csr_array:
+    """Return the weights with the columns of another vocabulary; what it lacks goes."""
+    column = new.columns(old.names())
+    entries: Any = sp.coo_array(coef)
+    kept = column[entries.col] >= 0
+    places = (entries.row[kept], column[entries.col[kept]])
+    return sp.csr_array((entries.data[kept], places), shape=(coef.shape[0], len(new)))
 
 
 def start_tree_from(

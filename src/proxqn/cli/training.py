@@ -20,8 +20,8 @@ from proxqn.cli.scoring import ChainDev, TreeDev
 from proxqn.cli.sequence_files import Reading
 from proxqn.cli.tree_files import TreeReading, read_hierarchy, read_labelled
 from proxqn.cli.watching import Dev, Display, Stop, Watched, fit
-from proxqn.data.encode import SequenceEncoder
-from proxqn.data.templates import TemplateError, Templates
+from proxqn.data.encode import EncodedSequences, SequenceEncoder
+from proxqn.data.templates import Templates
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.estimators.hierarchical import HierarchicalClassifier
 from proxqn.persistence import SavedChain, SavedTree, model_file
@@ -76,17 +76,28 @@ def train_chain(
     encoded = encode(encoder, reading, data, fit=True)
     request.display.say(
         f"{len(encoded.lengths):,} sequences, {encoded.X.shape[0]:,} tokens, "
-        f"{encoded.X.shape[1]:,} features ({_elapsed(request)})"
+        f"{encoded.X.shape[1]:,} features{_edge_count(encoded)} ({_elapsed(request)})"
     )
     labels = np.array([label for labels in encoded.labels or [] for label in labels])
     dev = None if request.dev is None else ChainDev(encoder, request.dev, reading)
     model = ChainCRF(pairs=pairs, end_weights=end_weights, **request.parameters())  # type: ignore[arg-type]
-    problem = resuming.fingerprint(request, encoded.X, labels, encoded.lengths, pairs, end_weights)
+    edges = encoded.edges
+    more = () if edges is None else (edges.indptr, edges.indices)
+    problem = resuming.fingerprint(
+        request, encoded.X, labels, encoded.lengths, pairs, end_weights, *more
+    )
     run = resuming.prepare(request, problem)
     if run.start is not None:
         resuming.start_chain_from(model, run.start, encoder)
     model.solver = Watched(run.solver, request.display, request.stop, dev)  # type: ignore[assignment]
-    fit(model, encoded.X, labels, lengths=encoded.lengths, sample_weight=encoded.weights)
+    fit(
+        model,
+        encoded.X,
+        labels,
+        lengths=encoded.lengths,
+        sample_weight=encoded.weights,
+        edges=edges,
+    )
     model.set_params(solver=request.solver, warm_start=False)
     saved = SavedChain(model, encoder, reading.to_json())
     model_file.write(saved, request.output)
@@ -126,14 +137,12 @@ def train_tree(
     _conclude(request, model, dev)
 
 
+def _edge_count(encoded: EncodedSequences) -> str:
+    return "" if encoded.edges is None else f", {encoded.edges.shape[1]:,} edge features"
+
+
 def _templates(path: str, display: Display) -> Templates:
     templates = Templates.from_file(path)
-    if templates.edge:
-        template = templates.edge[0]
-        raise TemplateError(
-            f"{path}, line {template.line}: {template.text!r} looks at the observation together "
-            "with a pair of labels, which chains cannot do yet. Use a plain B, or a U template."
-        )
     if not templates.has_transitions:
         display.say(f"{path}: no B template; transitions between labels are learned all the same.")
     return templates

@@ -24,7 +24,7 @@ def chain_loss(
 ) -> ChainOracle | LatticeOracle:
     """Return the fastest oracle that has what the data need."""
     X = mark_ends(tokens).X if end_weights else tokens.X
-    if tokens.edges is None:
+    if tokens.edges is None or not tokens.edges.shape[1]:
         return ChainOracle(
             X,
             labels,

@@ -57,7 +57,7 @@ def _checked(edges: Any, tokens: Tokens) -> sp.csr_array:
             raise ValueError(
                 "edges must have a matrix for every sequence, with as many rows as it has tokens."
             )
-    matrix: Any = check_array(edges, accept_sparse="csr", input_name="edges")
+    matrix: Any = check_array(edges, accept_sparse="csr", ensure_min_features=0, input_name="edges")
     if matrix.shape[0] != tokens.X.shape[0]:
         raise ValueError(
             f"edges has {matrix.shape[0]} rows, but there are {tokens.X.shape[0]} tokens. Pass one "

@@ -45,13 +45,17 @@ def pack(saved: SavedChain) -> Contents:
         "fit": pack_fit(model),
         "labels": pieces.pack_labels(model.classes_),
     }
+    edges = sp.csr_array(model.edge_coef_)
     if encoder is not None:
-        used = _used_columns(coef, encoder)
-        names = encoder.vocabulary
-        if len(used) < len(names):
-            coef, names = sp.csr_array(sp.csc_array(coef)[:, used]), names.subset(used)
+        used = _used_columns(coef, len(encoder.vocabulary), "features")
+        used = used if len(used) else np.zeros(1, np.int64)  # a matrix needs a column
+        coef, names = _with_weight(coef, encoder.vocabulary, used)
         arrays |= pieces.pack_names("features", names)
         meta["encoder"] = _pack_encoder(encoder)
+        if len(encoder.edge_vocabulary):
+            used = _used_columns(edges, len(encoder.edge_vocabulary), "edge features")
+            edges, names = _with_weight(edges, encoder.edge_vocabulary, used)
+            arrays |= pieces.pack_names("edge_features", names) if len(used) else {}
     elif hasattr(model, "feature_names_in_"):
         given = Vocabulary.from_names(model.feature_names_in_.tolist())
         arrays |= pieces.pack_names("feature_names_in", given)
@@ -61,7 +65,10 @@ def pack(saved: SavedChain) -> Contents:
     arrays |= pieces.pack_matrix("coef", coef)
     arrays |= pieces.pack_matrix("transitions", model.transitions_)
     arrays |= pieces.pack_matrix("ends", np.stack([model.start_weights_, model.end_weights_]))
-    return Contents(KIND, arrays, meta)
+    if not edges.shape[1]:
+        return Contents(KIND, arrays, meta)
+    meta["n_edge_features"] = edges.shape[1]
+    return Contents(KIND, arrays | pieces.pack_matrix("edges", edges), meta, version=2)
 
 
 def unpack(contents: Contents) -> SavedChain:
@@ -70,6 +77,7 @@ def unpack(contents: Contents) -> SavedChain:
     try:
         parameters, fit, labels = meta["parameters"], meta["fit"], meta["labels"]
         n_features, packed_encoder = int(meta["n_features"]), meta.get("encoder")
+        n_edge_features = int(meta.get("n_edge_features", 0))
         model = ChainCRF(**parameters)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"the model's description cannot be read ({error}).") from None
@@ -81,7 +89,12 @@ def unpack(contents: Contents) -> SavedChain:
     ends = pieces.unpack_matrix("ends", arrays, (2, n_labels))
     model.transitions_ = transitions.toarray()
     model.start_weights_, model.end_weights_ = ends.toarray()
-    restore_fit(model, fit, model.coef_.nnz + transitions.nnz + ends.nnz)
+    model.edge_coef_ = sp.csr_array((n_labels**2, 0))
+    if n_edge_features:
+        shape = (n_labels**2, n_edge_features)
+        model.edge_coef_ = pieces.unpack_matrix("edges", arrays, shape)
+    nnz = model.coef_.nnz + transitions.nnz + ends.nnz + model.edge_coef_.nnz
+    restore_fit(model, fit, nnz)
     if "feature_names_in.sizes" in arrays:
         names = pieces.unpack_names("feature_names_in", arrays).names()
         if len(names) != n_features:
@@ -90,6 +103,11 @@ def unpack(contents: Contents) -> SavedChain:
     encoder = None if packed_encoder is None else _unpack_encoder(packed_encoder, arrays)
     if encoder is not None and len(encoder.vocabulary) != n_features:
         raise ModelFileError(f"expected {n_features} names, got {len(encoder.vocabulary)}.")
+    if encoder is not None and len(encoder.edge_vocabulary) not in (0, n_edge_features):
+        raise ModelFileError(
+            f"expected {n_edge_features} names of edge features, got "
+            f"{len(encoder.edge_vocabulary)}."
+        )
     model.encoder_ = encoder
     if encoder is not None:  # so that a clone reads sequences alike
         model.templates, model.min_freq = encoder.templates, encoder.min_freq
@@ -97,16 +115,23 @@ def unpack(contents: Contents) -> SavedChain:
     return SavedChain(model, encoder, meta.get("reading"))
 
 
-def _used_columns(coef: sp.csr_array, encoder: SequenceEncoder) -> NDArray[np.int64]:
-    if len(encoder.vocabulary) != coef.shape[1]:
+def _used_columns(coef: sp.csr_array, n_names: int, what: str) -> NDArray[np.int64]:
+    if n_names != coef.shape[1]:
         raise ValueError(
-            f"the encoder has {len(encoder.vocabulary)} features, but the model was fitted with "
-            f"{coef.shape[1]}. Pass the encoder that made the model's data."
+            f"the encoder has {n_names} {what}, but the model was fitted with {coef.shape[1]}. "
+            "Pass the encoder that made the model's data."
         )
     has_weight = np.zeros(coef.shape[1], dtype=bool)
     has_weight[coef.indices[coef.data != 0.0]] = True
-    used = np.flatnonzero(has_weight)
-    return used if len(used) else np.zeros(1, np.int64)  # a matrix needs a column
+    return np.flatnonzero(has_weight)
+
+
+def _with_weight(
+    coef: sp.csr_array, names: Vocabulary, used: NDArray[np.int64]
+) -> tuple[sp.csr_array, Vocabulary]:
+    if len(used) == len(names):
+        return coef, names
+    return sp.csr_array(sp.csc_array(coef)[:, used]), names.subset(used)
 
 
 def _pack_encoder(encoder: SequenceEncoder) -> dict[str, Any]:
@@ -125,7 +150,9 @@ def _unpack_encoder(packed: dict[str, Any], arrays: Arrays) -> SequenceEncoder:
             min_freq=int(packed["min_freq"]),
             sequence_id=packed["sequence_id"],
             vocabulary=pieces.unpack_names("features", arrays),
-            edge_vocabulary=Vocabulary.from_names([]),
+            edge_vocabulary=pieces.unpack_names("edge_features", arrays)
+            if "edge_features.sizes" in arrays
+            else Vocabulary.from_names([]),
         )
     except (KeyError, TypeError, AttributeError, TemplateError) as error:
         raise ModelFileError(f"the encoder cannot be read ({error}).") from None

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 Arrays = Mapping[str, NDArray[Any]]
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Files of this version and all before it can be read."""
 
 _KEY: Final = "proxqn"
@@ -43,11 +43,16 @@ class ModelFileError(ValueError):
 @final
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds: its kind (such as ``"chain"``), 1-D arrays, and JSON values."""
+    """What a file holds: its kind (such as ``"chain"``), 1-D arrays, and JSON values.
+
+    ``version`` is the oldest format that has what is in it, so that older readers take what they
+    can.
+    """
 
     kind: str
     arrays: Arrays
     meta: dict[str, Any]
+    version: int = 1
 
 
 def to_bytes(contents: Contents) -> bytes:
@@ -62,7 +67,7 @@ def to_bytes(contents: Contents) -> bytes:
     """
     from safetensors.numpy import save
 
-    head = {"sha256": "0" * _DIGITS, "version": FORMAT_VERSION, "kind": contents.kind}
+    head = {"sha256": "0" * _DIGITS, "version": contents.version, "kind": contents.kind}
     # One metadata entry only: safetensors writes several in an order that changes between runs.
     text = json.dumps(
         head | {"meta": contents.meta}, separators=(",", ":"), allow_nan=False, ensure_ascii=True
@@ -119,7 +124,7 @@ def _parse(data: bytes, name: str) -> Contents:
         arrays = {key: _view(data, begin, entry) for key, entry in header.items()}
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ModelFileError(f"{name}: the arrays cannot be read ({error}).") from None
-    return Contents(kind, arrays, meta)
+    return Contents(kind, arrays, meta, version)
 
 
 def _view(data: bytes, begin: int, entry: dict[str, Any]) -> NDArray[Any]:

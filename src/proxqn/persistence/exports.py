@@ -32,6 +32,11 @@ def to_crfsuite(model: ChainCRF, encoder: SequenceEncoder | None = None) -> Iter
     ['  (0) x0 --> A:']
     """
     _refuse_ends(model, "CRFsuite")
+    if model.edge_coef_.nnz:
+        raise ValueError(
+            "CRFsuite has no transitions that look at the observation; export to CRF++'s form, or "
+            "train without edge features."
+        )
     labels, names = [str(label) for label in model.classes_], _feature_names(model, encoder)
     by_feature = sp.coo_array(model.coef_.T)
     used = np.unique(by_feature.row)
@@ -54,7 +59,8 @@ def to_crfsuite(model: ChainCRF, encoder: SequenceEncoder | None = None) -> Iter
 def to_crfpp(model: ChainCRF, encoder: SequenceEncoder) -> Iterator[str]:
     """Yield the lines of a CRF++ text model (``crf_learn -t``), with their ends.
 
-    A feature has a weight for each label, zeros included; transitions are the feature ``B``.
+    A feature has a weight for each label, an edge feature for each pair of labels, zeros included;
+    transitions are the feature ``B``.
 
     Parameters
     ----------
@@ -67,9 +73,12 @@ def to_crfpp(model: ChainCRF, encoder: SequenceEncoder) -> Iterator[str]:
     if encoder.templates is None:
         raise ValueError("CRF++ models need feature templates; this model was trained without.")
     labels, n_labels = [str(label) for label in model.classes_], len(model.classes_)
-    by_feature = sp.csr_array(model.coef_.T)
-    used = np.flatnonzero(np.diff(by_feature.indptr))
-    n_weights = n_labels * n_labels + n_labels * len(used)
+    by_feature, by_edge = sp.csr_array(model.coef_.T), sp.csr_array(model.edge_coef_.T)
+    if by_edge.nnz and len(encoder.edge_vocabulary) != by_edge.shape[0]:
+        raise ValueError("the encoder does not name the model's edge features; CRF++ needs them.")
+    used, edges = (np.flatnonzero(np.diff(m.indptr)) for m in (by_feature, by_edge))
+    n_pairs = n_labels * n_labels
+    n_weights = n_pairs * (1 + len(edges)) + n_labels * len(used)
     yield f"version: 100\ncost-factor: 1\nmaxid: {n_weights}\n"
     yield f"xsize: {encoder.templates.n_columns}\n\n"
     yield from (f"{label}\n" for label in labels)
@@ -77,11 +86,14 @@ def to_crfpp(model: ChainCRF, encoder: SequenceEncoder) -> Iterator[str]:
     texts = [template.text for template in encoder.templates if not _is_plain_b(template.text)]
     yield from (f"{text}\n" for text in [*texts, "B"])
     yield "\n0 B\n"
+    for i, name in enumerate(encoder.edge_vocabulary.names(edges) if len(edges) else []):
+        yield f"{n_pairs * (1 + i)} {name}\n"
     for i, name in enumerate(encoder.vocabulary.names(used)):
-        yield f"{n_labels * n_labels + i * n_labels} {name}\n"
+        yield f"{n_pairs * (1 + len(edges)) + i * n_labels} {name}\n"
     yield "\n"
+    pairs = (by_edge[[j]].toarray()[0] for j in edges.tolist())
     rows = (by_feature[[j]].toarray()[0] for j in used.tolist())
-    for weights in chain([model.transitions_.ravel()], rows):
+    for weights in chain([model.transitions_.ravel()], pairs, rows):
         yield from (f"{weight:.16g}\n" for weight in weights.tolist())
 
 
