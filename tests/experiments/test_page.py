@@ -40,8 +40,8 @@ def evil_page() -> str:
         [(EVIL, EVIL)],
         EVIL,
         [Claim(EVIL, Verdict.DIFFERS, EVIL)],
-        [Table(EVIL, (EVIL, "n"), ((EVIL, "1"), ("first", EVIL)))],
         [Drawing(EVIL, EVIL, "<svg xmlns='http://www.w3.org/2000/svg'/>")],
+        [Table(EVIL, (EVIL, "n"), ((EVIL, "1"), ("first", EVIL)))],
         Verdict.AGREES,
     )
     return page(Report(EVIL, EVIL, [EVIL], [chapter], EVIL))

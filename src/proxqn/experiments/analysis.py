@@ -53,6 +53,11 @@ class Run:
         return METHODS[self.method].title
 
     @property
+    def length(self) -> float:
+        """Seconds of training in all, by the study's clock."""
+        return float(self.seconds[-1])
+
+    @property
     def core_share(self) -> float:
         """Processor time by wall time: below 1 where the machine was shared."""
         return _core_share(self.record)

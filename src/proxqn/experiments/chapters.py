@@ -15,8 +15,23 @@ from proxqn.experiments.figures import Drawing, draw, slug
 from proxqn.experiments.methods import METHODS, REFERENCE, SGD_PAPER, WITHOUT_SHRINKING
 from proxqn.experiments.page import Chapter
 from proxqn.experiments.sections import Curves, Series
-from proxqn.experiments.words import level_text, listed, lowered, memory, number, percent
+from proxqn.experiments.words import (
+    count,
+    level_text,
+    listed,
+    lowered,
+    memory,
+    number,
+    percent,
+    small,
+)
 
+_PLURAL: Final = {
+    Verdict.AGREES: "agree",
+    Verdict.PARTLY: "in part",
+    Verdict.DIFFERS: "differ",
+    Verdict.OPEN: "cannot be told",
+}
 _FINISHED: Final = LEVELS[-1]
 _PASSES_WITHOUT: Final = ("prox-gd", "owl-qn", "sgd", SGD_PAPER)  # these never shrink
 
@@ -24,8 +39,8 @@ _PASSES_WITHOUT: Final = ("prox-gd", "owl-qn", "sgd", SGD_PAPER)  # these never 
 def in_short(study: Study, found: list[Claim]) -> list[str]:
     """Return the page's first words."""
     main = study.main
-    counts = {v: sum(claim.verdict is v for claim in found) for v in Verdict}
-    told = [f"{n} {verdict}" for verdict, n in counts.items() if n]
+    counts = {verdict: sum(claim.verdict is verdict for claim in found) for verdict in Verdict}
+    told = [f"{n} {_PLURAL[verdict] if n > 1 else verdict}" for verdict, n in counts.items() if n]
     lines = [_finishers(main)]
     if found:
         lines.append(
@@ -33,17 +48,14 @@ def in_short(study: Study, found: list[Claim]) -> list[str]:
         )
     first = next((claim for claim in found if "much faster" in claim.text), None)
     if first is not None:
-        lines.insert(0, f"{_without_lam(first.text)} Here, at λ = {main.lam:g}: {first.evidence}")
+        said = first.text.partition(": ")[2]
+        lines.insert(0, f"The paper says: “{said}” Here, at λ = {main.lam:g}: {first.evidence}")
     if study.missing:
         lines.append(
             f"{len(study.missing)} runs are missing; go on with --resume: "
             f"{', '.join(study.missing)}."
         )
     return [f"{study.spec.title}. {lines[0]}", *lines[1:]]
-
-
-def _without_lam(text: str) -> str:
-    return "The paper says: " + lowered(text.partition(": ")[2] or text)
 
 
 def _finishers(comparison: Comparison) -> str:
@@ -56,7 +68,7 @@ def _finishers(comparison: Comparison) -> str:
     at = f"At λ = {comparison.lam:g}"
     text = f"{at}, {listed(there) or 'no method'} came to {level_text(_FINISHED)} in the time given"
     if others:
-        text += "; the best of " + listed([f"{title} is {error:.1e}" for error, title in others])
+        text += "; the best of " + listed([f"{title} is {small(error)}" for error, title in others])
     failed = [METHODS[record.plan.method].title for record in comparison.failed]
     if failed:
         text += f"; {listed(failed)} failed"
@@ -86,7 +98,7 @@ def what_was_run(study: Study) -> Chapter:
         ("data", ", ".join(f"{n:,} {name}" for name, n in record.sizes.items())),
         ("machine", f"{machine['processor']}, {machine['cores']} cores, {machine['system']}"),
         ("versions", ", ".join(f"{name} {each}" for name, each in versions.items())),
-        ("made", f"{started[0]} to {started[-1]} UTC"),
+        ("made", f"{_date(started[0])} to {_date(started[-1])} UTC"),
         ("threads", f"{study.spec.threads}, the same loss and kernels for every method"),
         ("seed", f"{study.spec.seed} for every random choice"),
     ]
@@ -104,6 +116,7 @@ def what_was_run(study: Study) -> Chapter:
             "times are therefore processor seconds, which for one thread on a quiet machine are "
             "the same as seconds, and even so a little long. The CSV files have both."
         )
+    paragraphs += _mixed(study)
     if study.spec.kind == "generated":
         paragraphs.append(
             "The documents are generated with the lengths, word frequencies and counts of the "
@@ -116,6 +129,24 @@ def what_was_run(study: Study) -> Chapter:
             f"{study.spec.train}.txt stands in: other documents, so other figures."
         )
     return Chapter(f"What was run: {lowered(study.spec.title)}", paragraphs, facts)
+
+
+def _mixed(study: Study) -> list[str]:
+    """Warn of runs that were not made alike."""
+    records = [run.record for each in study.comparisons for run in each.runs]
+    records += [each.reference for each in study.comparisons]
+    origins = {str((r.origin.machine, r.origin.versions)) for r in records}
+    if len(origins) == 1:
+        return []
+    return [
+        f"These runs were made with {len(origins)} different versions of the code or machines, so "
+        "their times should be compared with care; --resume in the same folder makes the old ones "
+        "again."
+    ]
+
+
+def _date(text: str) -> str:
+    return text[:16].replace("T", " ")
 
 
 def _used(study: Study, method: str) -> bool:
@@ -198,13 +229,16 @@ def without_shrinking(study: Study, folder: Path) -> Chapter | None:
     title = f"Relative objective difference over passes, without shrinking, λ = {main.lam:g}"
     series = tuple(_series(run.title, run.passes, main.error(run)) for run in runs)
     curves = Curves(title, "passes over the data", _ERROR_LABEL, True, series)
-    fewest = []
+    fewest: dict[str, list[str]] = {}  # method -> levels
     for level in LEVELS:
         there = [(m.passes, run.title) for run in runs if (m := main.moment(run, level))]
         if there:
             passes, who = min(there)
-            fewest.append(f"{who} at {level_text(level)} ({number(passes)})")
-    text = f"Fewest passes: {listed(fewest)}." if fewest else "No run came to the first level."
+            fewest.setdefault(who, []).append(f"{level_text(level)} ({count(passes)})")
+    text = "No run came to the first level."
+    if fewest:
+        told = "; ".join(f"{who} to {listed(levels)}" for who, levels in fewest.items())
+        text = f"The fewest passes: {told}."
     what = f"λ = {main.lam:g}, without shrinking"
     return Chapter(
         "Passes over the data, without shrinking",
@@ -236,8 +270,8 @@ def sgd_step(study: Study) -> Chapter | None:
         a, b = main.best_error(chosen), main.best_error(papers)
         better = "the chosen step" if a < b else "the paper's step"
         paragraphs.append(
-            f"In {number(papers.record.seconds)} s the paper's step came to {b:.1e} and the chosen "
-            f"one to {a:.1e}: {better} is the better one here."
+            f"In {number(papers.length)} s the paper's step came to {small(b)} and in "
+            f"{number(chosen.length)} s the chosen one to {small(a)}: {better} is better here."
         )
     else:
         paragraphs.append("To see the paper's step run, add it: --methods sgd-paper --resume.")

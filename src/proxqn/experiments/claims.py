@@ -16,6 +16,8 @@ from proxqn.experiments.words import (
     lowered,
     percent,
     seconds_text,
+    small,
+    span,
     times_text,
 )
 
@@ -64,7 +66,7 @@ def fastest(comparison: Comparison) -> Claim | None:
             (won if ranking[0][0].method == PROX_QN else lost).append(level)
     evidence = []
     if won:
-        evidence.append(f"Prox-QN is first at {listed([level_text(x) for x in won])}.")
+        evidence.append(f"Prox-QN is first at {span(won, LEVELS)}.")
     evidence += [_lost_at(comparison, ours, level) for level in lost]
     unseen = [level_text(x) for x in LEVELS if x not in won and x not in lost]
     if unseen:
@@ -104,7 +106,7 @@ def _ratios(comparison: Comparison, ours: Run, rivals: list[Run]) -> str:
     if said:
         text += "; " + listed(said) + " as long"
     if never:
-        names = listed([f"{run.title} ({seconds_text(run.record.seconds)})" for run in never])
+        names = listed([f"{run.title} ({seconds_text(run.length)})" for run in never])
         text += f"; {names} did not get there"
     return text + "."
 
@@ -151,8 +153,8 @@ def sgd_slows_down(comparison: Comparison) -> Claim | None:
     )
     if comparison.moment(sgd, last) is None:
         evidence += (
-            f" and did not come to {level_text(last)} in {seconds_text(sgd.record.seconds)}; "
-            f"its best is {comparison.best_error(sgd):.1e}."
+            f" and did not come to {level_text(last)} in {seconds_text(sgd.length)}; "
+            f"its best is {small(comparison.best_error(sgd))}."
         )
     else:
         evidence += f" and {_ordinal(place[last])} at {level_text(last)}."

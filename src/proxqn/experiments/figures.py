@@ -15,8 +15,9 @@ from proxqn.experiments.methods import METHODS
 from proxqn.experiments.sections import Curves, Series
 from proxqn.persistence.container import write_atomically
 
+_LOG_SPAN: Final = 2000.0
 _MOST_POINTS: Final = 500  # of a line; more cannot be seen
-_SIZE: Final = (5.6, 3.9)  # inches: readable on a telephone when as wide as its screen
+_SIZE: Final = (5.2, 3.9)  # inches: readable on a telephone when as wide as its screen
 _CYCLE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: Final = ("-", "--", ":", "-.")
 _STYLES: Final = {m.title: (m.colour, m.dashes) for m in METHODS.values()}
@@ -116,6 +117,8 @@ def _axes(ax: Any, curves: Curves, *, log_x: bool, log_y: bool) -> None:
         ax.set_yscale("log")
     if log_x:
         ax.set_xscale("log")
+        right = ax.get_xlim()[1]
+        ax.set_xlim(left=max(ax.get_xlim()[0], right / _LOG_SPAN))  # the first instants are dull
     else:
         ax.set_xlim(left=0)
     ax.set_xlabel(curves.x_label)

@@ -55,7 +55,7 @@ _ALL = (
     ),
     Method(
         PROX_QN_PAPER,
-        "Prox-QN, paper's settings",
+        "Prox-QN (paper's settings)",
         "proximal quasi-Newton as in the paper's appendix: ten curvature pairs, ten inner passes, "
         "memory cleared at each epoch, no warm-up",
         lambda _: ProxQN.paper(),
@@ -86,7 +86,7 @@ _ALL = (
     ),
     Method(
         SGD_PAPER,
-        "SGD, paper's step",
+        "SGD (paper's step)",
         "the same with the first step that the paper names",
         lambda rate: SGD(rate=rate),
         "#8C5A7B",
@@ -101,7 +101,7 @@ _ALL = (
     ),
     Method(
         WITHOUT_SHRINKING[0],
-        "Prox-QN without shrinking",
+        "Prox-QN (no shrinking)",
         "our settings, but every variable in every iteration and no start on a subsample",
         lambda _: replace(ProxQN(), shrink=False, warm_up=0.0),
         "#0072B2",
@@ -109,7 +109,7 @@ _ALL = (
     ),
     Method(
         WITHOUT_SHRINKING[1],
-        "Prox-QN, paper's settings, without shrinking",
+        "Prox-QN (paper's settings, no shrinking)",
         "the paper's settings, but every variable in every iteration",
         lambda _: replace(ProxQN.paper(), shrink=False),
         "#56B4E9",

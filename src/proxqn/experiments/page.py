@@ -16,7 +16,7 @@ from proxqn.experiments.sections import Table
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 _STYLE: Final = """
-:root { --ink: #1d2327; --soft: #5b6670; --line: #dfe3e6; --paper: #fdfdfb; --band: #f3f4f1;
+:root { --ink: #1d2327; --soft: #5b6670; --line: #dfe3e6; --paper: #fff; --band: #f3f4f1;
   --good: #00684c; --half: #7a5200; --bad: #a33c00; --open: #56616b; }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
@@ -24,7 +24,7 @@ body { margin: 0; background: var(--paper); color: var(--ink);
   font: 17px/1.6 Charter, "Bitstream Charter", "Iowan Old Style", Georgia, "DejaVu Serif", serif; }
 main, header, footer { max-width: 66rem; margin: 0 auto; padding: 0 1.25rem; }
 header { padding-top: 2.5rem; }
-h1, h2, h3, th, caption, figcaption, nav, .chip, dt, .facts { font-family: system-ui,
+h1, h2, h3, th, .caption, figcaption, nav, .chip, dt, .facts { font-family: system-ui,
   "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif; }
 h1 { font-size: clamp(1.6rem, 4.5vw, 2.4rem); line-height: 1.15; margin: 0 0 .4rem; }
 h2 { font-size: 1.35rem; margin: 3rem 0 .6rem; padding-top: 1.2rem;
@@ -37,14 +37,16 @@ p { max-width: 46rem; margin: .6rem 0; overflow-wrap: break-word; }
 .short p { margin: .35rem 0; max-width: none; }
 nav { font-size: .9rem; margin: 1.2rem 0; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; }
 a { color: #005a8e; }
-.scroll { overflow-x: auto; margin: 1rem 0 1.4rem; }
-table { border-collapse: collapse; font-size: .9rem; line-height: 1.4; }
-caption { text-align: left; color: var(--soft); font-size: .88rem; padding-bottom: .35rem;
-  caption-side: top; }
+.scroll { overflow-x: auto; margin: 0 0 1.4rem; }
+table { border-collapse: collapse; font-family: system-ui, "Segoe UI", Roboto,
+  "Helvetica Neue", "DejaVu Sans", sans-serif; font-size: .86rem; line-height: 1.4; }
+p.caption { color: var(--soft); font-size: .88rem; line-height: 1.45; margin: 1.4rem 0 .35rem;
+  max-width: none; }
 th, td { padding: .3rem .75rem .3rem 0; text-align: right; vertical-align: top;
   border-bottom: 1px solid var(--line); }
-thead th { border-bottom: 2px solid var(--ink); font-weight: 600; white-space: nowrap; }
+thead th { border-bottom: 2px solid var(--ink); font-weight: 600; vertical-align: bottom; }
 td { font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.words { white-space: normal; min-width: 6.5rem; } td.words:last-child { min-width: 11rem; }
 th:first-child, td:first-child, td.words, th.words { text-align: left; }
 tbody tr:last-child.sum td { border-bottom: none; font-style: italic; color: var(--soft); }
 ul.claims { list-style: none; padding: 0; margin: 1rem 0; max-width: 56rem; }
@@ -81,15 +83,15 @@ _CHIPS: Final = {
 @final
 @dataclass(frozen=True)
 class Chapter:
-    """A heading and what stands under it, in this order: words, facts, claims, tables, figures."""
+    """A heading and what stands under it, in this order: words, facts, claims, figures, tables."""
 
     title: str
     paragraphs: Sequence[str] = ()
     facts: Sequence[tuple[str, str]] = ()
     code: str = ""
     claims: Sequence[Claim] = ()
-    tables: Sequence[Table] = ()
     figures: Sequence[Drawing] = ()
+    tables: Sequence[Table] = ()
     verdict: Verdict | None = None
 
 
@@ -142,9 +144,9 @@ def _chapter(chapter: Chapter, i: int) -> str:
     if chapter.claims:
         items = "".join(map(_claim, chapter.claims))
         parts.append(f'<ul class="claims">{items}</ul>')
-    parts += [_table(table) for table in chapter.tables]
     if chapter.figures:
         parts.append(f'<div class="figures">{"".join(map(_figure, chapter.figures))}</div>')
+    parts += [_table(table) for table in chapter.tables]
     return f"<section>{''.join(parts)}</section>\n"
 
 
@@ -167,10 +169,12 @@ def _table(table: Table) -> str:
         last = ' class="sum"' if row[0] == "first" else ""
         cells = "".join(_cell("td", text, words[i]) for i, text in enumerate(row))
         rows.append(f"<tr{last}>{cells}</tr>")
+    # The caption stands outside of what scrolls, so that it can be read on a narrow screen.
+    caption = escape(table.caption)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}">'
-        f"<table><caption>{escape(table.caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<p class="caption">{caption}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

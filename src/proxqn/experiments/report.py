@@ -68,7 +68,7 @@ def _again(command: str) -> Chapter:
     return Chapter(
         "To run it again",
         (
-            "Finished runs are kept in runs/ beside this page, one JSON and one CSV file each; "
+            "This command wrote the page. Finished runs are kept in runs/ beside this page, one JSON and one CSV file each; "
             "with --resume only what is missing is run. Figures are in figures/, as PNG and SVG.",
         ),
         code=command,

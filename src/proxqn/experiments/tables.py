@@ -5,7 +5,7 @@ from __future__ import annotations
 from proxqn.experiments.analysis import LEVELS, Comparison, Run, Study
 from proxqn.experiments.methods import METHODS
 from proxqn.experiments.sections import Table
-from proxqn.experiments.words import level_text, memory, number, percent
+from proxqn.experiments.words import count, level_text, memory, number, percent, small
 
 _NOT_REACHED = "–"
 
@@ -58,10 +58,10 @@ def _end_row(comparison: Comparison, run: Run, *, accuracy: bool, peaks: bool) -
     record = run.record
     return (
         run.title,
-        f"{comparison.error(run)[-1]:.1e}",
+        small(float(comparison.error(run)[-1])),
         f"{record.nonzeros:,}",
         *([f"{record.scores['accuracy']:.4f}"] if accuracy else []),
-        number(record.seconds),
+        number(run.length),
         percent(run.core_share),
         *([memory(record.peak_bytes)] if peaks else []),
         record.outcome,
@@ -78,7 +78,7 @@ def optima_table(study: Study) -> Table:
         row = [
             f"{each.lam:g}",
             f"{each.optimum:,.4f}",
-            "" if each.proved is None else f"{each.proved:.0e}",
+            "" if each.proved is None else small(each.proved),
             f"{each.nonzeros:,}",
             *([f"{theirs.nonzeros:,}" if theirs else ""] if reported else []),
             f"{each.scores['accuracy']:.4f}",
@@ -100,4 +100,4 @@ def _moment(comparison: Comparison, run: Run, level: float, what: str) -> str:
     moment = comparison.moment(run, level)
     if moment is None:
         return _NOT_REACHED
-    return number(moment.seconds if what == "seconds" else moment.passes)
+    return number(moment.seconds) if what == "seconds" else count(moment.passes)

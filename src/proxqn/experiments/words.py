@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def listed(items: Sequence[str]) -> str:
@@ -53,13 +56,47 @@ def percent(share: float) -> str:
 
 
 def level_text(level: float) -> str:
-    """Write a relative error as a power of ten.
+    """Write a power of ten.
 
     >>> level_text(1e-3), level_text(0.1)
-    ('1e-3', '1e-1')
+    ('10⁻³', '10⁻¹')
     """
-    mantissa, _, exponent = f"{level:.0e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
+    return "10" + f"{round(math.log10(level))}".translate(_RAISED)
+
+
+def small(value: float) -> str:
+    """Write a relative error with two digits.
+
+    >>> small(0.00032), small(0.0), small(0.14)
+    ('3.2·10⁻⁴', '0', '0.14')
+    """
+    if value == 0 or abs(value) >= 0.01:
+        return f"{value:.2g}"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}·10{str(int(exponent)).translate(_RAISED)}"
+
+
+def span(levels: Sequence[float], all_levels: Sequence[float]) -> str:
+    """Name levels, those in a row by their ends.
+
+    >>> span([0.1, 0.01, 0.001], [0.1, 0.01, 0.001, 0.0001])
+    'every level from 10⁻¹ to 10⁻³'
+    >>> span([0.1, 0.001], [0.1, 0.01, 0.001, 0.0001])
+    '10⁻¹ and 10⁻³'
+    """
+    first = list(all_levels).index(levels[0])
+    if len(levels) > 2 and list(levels) == list(all_levels[first : first + len(levels)]):
+        return f"every level from {level_text(levels[0])} to {level_text(levels[-1])}"
+    return listed([level_text(level) for level in levels])
+
+
+def count(value: float) -> str:
+    """Write passes: whole ones, or to a tenth.
+
+    >>> count(5.5), count(18.0), count(1234.25)
+    ('5.5', '18', '1,234')
+    """
+    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.1f}"
 
 
 def lowered(text: str) -> str:
