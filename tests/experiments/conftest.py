@@ -56,3 +56,9 @@ def quick_lshtc(tmp_path_factory, challenge) -> tuple[Path, Result]:
     return folder, experiment(
         "lshtc", "--data", challenge, "--generated", *options, "--out", folder
     )
+
+
+@pytest.fixture(scope="session")
+def quick_theory(tmp_path_factory) -> tuple[Path, Result]:
+    folder = tmp_path_factory.mktemp("theory")
+    return folder, experiment("theory", "--quick", "--out", folder)

@@ -120,7 +120,14 @@ def test_lshtc_uses_train_txt_where_there_is_one(asked, challenge, tmp_path):
     assert own.reported[2.0].nonzeros == 1505
 
 
-@pytest.mark.parametrize("name", ["ocr", "lshtc"])
+def test_theory_holds_and_has_a_page(quick_theory):
+    folder, result = quick_theory
+    assert result.exit_code == 0, result.output
+    assert "DOES NOT HOLD" not in result.output
+    assert "<figure>" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["ocr", "lshtc", "theory"])
 def test_help_has_an_example(name):
     result = experiment(name, "--help")
     assert f"proxqn experiment {name}" in result.output

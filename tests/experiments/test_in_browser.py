@@ -36,7 +36,7 @@ def browser():
     driver.quit()
 
 
-@pytest.fixture(params=["quick_ocr", "quick_lshtc"])
+@pytest.fixture(params=["quick_ocr", "quick_lshtc", "quick_theory"])
 def page(request, browser):
     folder, _ = request.getfixturevalue(request.param)
     browser.get_log("browser")  # empty it

@@ -155,6 +155,32 @@ def default_split(data: Path, task: str) -> str:
     return "train" if found else "validation"
 
 
+@experiment.command(
+    epilog="\b\n"
+    "Examples:\n"
+    "  proxqn experiment theory --quick\n"
+    "  proxqn experiment theory --out out/theory"
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for figures and report.html. Default: out/experiment-theory.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the random problems.")
+@click.option("--quick", is_flag=True, help="Smaller problems: seconds in all.")
+def theory(out: Path | None, seed: int, quick: bool) -> None:
+    """Check the convergence theory (sections 3 and 4) in numbers."""
+    from proxqn.experiments.report import write_theory
+    from proxqn.experiments.theory import run_theory
+
+    folder = _writable(out or Path("out/experiment-theory"))
+    found = run_theory(quick=quick, seed=seed, progress=lambda text: click.echo(text, err=True))
+    command = f"proxqn experiment theory --seed {seed}" + (" --quick" if quick else "")
+    for section in found.sections:
+        click.echo(f"{'holds' if section.holds else 'DOES NOT HOLD'}: {section.title}")
+    click.echo(f"Wrote {write_theory(found, folder, command=command)}")
+
+
 def _compare(
     name: str,
     title: str,

@@ -68,8 +68,9 @@ def _again(command: str) -> Chapter:
     return Chapter(
         "To run it again",
         (
-            "This command wrote the page. Finished runs are kept in runs/ beside this page, one JSON and one CSV file each; "
-            "with --resume only what is missing is run. Figures are in figures/, as PNG and SVG.",
+            "This command wrote the page. Finished runs are kept in runs/ beside it, one JSON and "
+            "one CSV file each; with --resume only what is missing is run. Figures are in "
+            "figures/, as PNG and SVG.",
         ),
         code=command,
     )
