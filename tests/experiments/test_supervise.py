@@ -35,16 +35,16 @@ def wait_for(condition) -> None:
 @pytest.mark.parametrize(("kill", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_what_is_finished_stays_and_resume_goes_on(tmp_path, challenge, kill, code):
     """A run to an impossible gap ends by time, so there is always one at work."""
-    methods = ("--methods", "prox-qn,prox-gd")
+    methods = ("--methods", "prox-qn")
     process = subprocess.Popen(
         command(tmp_path, challenge, *methods), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     store = Store(tmp_path)
-    wait_for(lambda: len(store.records()) >= 2 or process.poll() is not None)
+    wait_for(lambda: len(store.records()) >= 1 or process.poll() is not None)
     process.send_signal(kill)
     assert process.wait(timeout=PATIENCE) == code
     finished = {record.plan.name: record for record in store.records()}
-    assert len(finished) >= 2
+    assert finished
     assert not any(record.failed for record in finished.values())
     assert not (tmp_path / "report.html").exists()
 
@@ -56,7 +56,7 @@ def test_what_is_finished_stays_and_resume_goes_on(tmp_path, challenge, kill, co
     assert (tmp_path / "report.html").exists()
     for name, record in finished.items():
         assert store.find(name) == record
-    assert len(store.records()) == 3
+    assert len(store.records()) == 2
 
 
 def test_a_process_that_dies_is_kept_as_failed_and_the_others_go_on(tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ def write_comparison(title: str, studies: Sequence[Study], folder: Path, *, comm
         words, parts = chapters(study, folder / "figures", prefix=prefix)
         short += words
         body += parts
-    body.append(_again(command))
+    body.append(_again(command, kept=True))
     lead = f"Five methods on the same objective, after section 6 of: {_PAPER}."
     return _write(Report(title, lead, short, body, _closing()), folder)
 
@@ -46,7 +46,9 @@ def write_theory(found: TheoryReport, folder: Path, *, command: str) -> Path:
     body = [_chapter(section, folder / "figures") for section in found.sections]
     lead = f"The convergence theory in numbers, after sections 3 and 4 of: {_PAPER}."
     title = "The theory, in numbers"
-    return _write(Report(title, lead, short, [*body, _again(command)], _closing()), folder)
+    return _write(
+        Report(title, lead, short, [*body, _again(command, kept=False)], _closing()), folder
+    )
 
 
 def _chapter(section: Section, figures: Path) -> Chapter:
@@ -64,16 +66,14 @@ def _chapter(section: Section, figures: Path) -> Chapter:
     )
 
 
-def _again(command: str) -> Chapter:
-    return Chapter(
-        "To run it again",
-        (
-            "This command wrote the page. Finished runs are kept in runs/ beside it, one JSON and "
-            "one CSV file each; with --resume only what is missing is run. Figures are in "
-            "figures/, as PNG and SVG.",
-        ),
-        code=command,
-    )
+def _again(command: str, *, kept: bool) -> Chapter:
+    words = ["This command wrote the page. Figures are beside it in figures/, as PNG and SVG."]
+    if kept:
+        words.append(
+            "Finished runs are in runs/, one JSON and one CSV file each; with --resume only what "
+            "is missing is run."
+        )
+    return Chapter("To run it again", (" ".join(words),), code=command)
 
 
 def _closing() -> str:
