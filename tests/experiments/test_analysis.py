@@ -61,6 +61,15 @@ def test_what_is_missing_is_named_and_other_data_are_left_out(tmp_path):
     assert [each.lam for each in found.comparisons] == [100.0]
 
 
-def test_without_a_reference_there_is_nothing_to_compare(tmp_path):
+def test_without_a_run_there_is_nothing_to_compare(tmp_path):
     store = made_store(tmp_path, SPEC, 100.0, {})
     assert study(SPEC, store, [], 100.0) is None
+
+
+def test_without_a_reference_the_best_run_stands_in(tmp_path):
+    store = made_store(tmp_path, SPEC, 100.0, RUNS)
+    (store.folder / "ocr.lam100.reference.json").unlink()
+    found = study(SPEC, store, [], 100.0)
+    assert found is not None
+    assert found.main.reference.plan.method == "prox-qn"
+    assert found.main.optimum == 100.00001

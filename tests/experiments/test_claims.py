@@ -34,6 +34,15 @@ def test_first_everywhere(tmp_path):
     assert "first at every level from 10⁻¹ to 10⁻⁶" in claim.evidence
 
 
+def test_the_papers_own_settings_are_spoken_of(tmp_path):
+    runs = {"prox-qn": line(1.0), "prox-qn-paper": line(4.0), "owl-qn": line(2.0), "bcd": line(9.0)}
+    text = "λ = 100: Prox-QN is much faster than the other methods."
+    evidence = judged(tmp_path / "a", runs)[text].evidence
+    assert "ahead of the others at no level" in evidence
+    evidence = judged(tmp_path / "b", runs | {"owl-qn": [START, (5.0, 105.0, 9)]})[text].evidence
+    assert "ahead of the others at every level from 10⁻¹ to 10⁻⁶" in evidence
+
+
 def test_beaten_everywhere(tmp_path):
     found = judged(tmp_path, {"prox-qn": line(3.0), "owl-qn": line(1.0)})
     claim = found["λ = 100: Prox-QN is much faster than the other methods."]

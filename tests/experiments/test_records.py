@@ -52,6 +52,9 @@ def test_a_kept_run_is_used_again_only_for_what_it_answers(store):
     plan, here = kept.plan, origin(SPEC)
     assert why_not_reused(kept, plan, here) is None
     assert why_not_reused(kept, replace(plan, seconds=5.0), here) is None  # a longer run is there
+    assert why_not_reused(kept, replace(plan, scored=False), here) is None
+    unscored = replace(kept, plan=replace(plan, scored=False))
+    assert why_not_reused(unscored, plan, here) == "other settings"
     assert why_not_reused(None, plan, here) == "not made yet"
     longer = replace(plan, seconds=20.0)
     assert why_not_reused(kept, longer, here) == "ended after 10 s"

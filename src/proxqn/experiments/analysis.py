@@ -89,7 +89,7 @@ class Comparison:
     scores: dict[str, float]  # of the reference
     runs: tuple[Run, ...]  # without the reference, in the methods' order
     failed: tuple[Record, ...]
-    reference: Record
+    reference: Record  # the best run where none was made
 
     @property
     def shrinking(self) -> tuple[Run, ...]:
@@ -150,7 +150,7 @@ class Study:
 
 
 def study(spec: ProblemSpec, store: Store, asked: Sequence[str], main: float) -> Study | None:
-    """Read the runs on a problem; None where not one λ has a reference and a run.
+    """Read the runs on a problem; None where there is none.
 
     Where a run on one thread did not have a core to itself, all are timed by the processor's clock.
     """
@@ -176,10 +176,12 @@ def _compare(lam: float, records: list[Record], store: Store, clock: str) -> Com
         (record for record in records if not record.failed and record.objective is not None),
         key=lambda record: order.index(record.plan.method),
     )
-    reference = next((r for r in finished if r.plan.method == REFERENCE), None)
     runs = [_read(record, store, clock) for record in finished if record.plan.method != REFERENCE]
-    if reference is None or not runs:
+    if not runs:
         return None
+    made = next((record for record in finished if record.plan.method == REFERENCE), None)
+    best = min(runs, key=lambda run: float(run.objective[-1])).record
+    reference = made or best
     lowest = [float(run.objective.min()) for run in runs]
     bounds = [
         r.objective - r.gap for r in finished if r.objective is not None and r.gap is not None

@@ -117,6 +117,12 @@ def what_was_run(study: Study) -> Chapter:
             "the same as seconds, and even so a little long. The CSV files have both."
         )
     paragraphs += _mixed(study)
+    without = [f"λ = {c.lam:g}" for c in study.comparisons if c.reference.plan.method != REFERENCE]
+    if without:
+        paragraphs.append(
+            f"For {listed(without)} there is no reference run: the best of the others stands in, "
+            "so the errors shown may be too small."
+        )
     if study.spec.kind == "generated":
         paragraphs.append(
             "The documents are generated with the lengths, word frequencies and counts of the "

@@ -65,7 +65,8 @@ def _announce(work: Work, say: Callable[[str], None]) -> None:
     for name, why in work.made_again.items():
         say(f"{name}: made again, {why}.")
     seconds = sum(plan.seconds for plan in work.plans)
-    say(f"{len(work.plans)} runs to make, {seconds / 60:.0f} minutes of training at the most.")
+    most = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+    say(f"{len(work.plans)} runs to make, {most} of training at the most.")
 
 
 def _study(spec: ProblemSpec, choice: Choice, store: Store) -> Study | None:

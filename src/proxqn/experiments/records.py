@@ -183,7 +183,8 @@ def why_not_reused(kept: Record | None, plan: Plan, origin: Origin) -> str | Non
         return "another machine"
     if kept.origin.versions != origin.versions:
         return "other versions or other code"
-    if replace(kept.plan, seconds=plan.seconds) != plan:
+    wanted = replace(plan, scored=plan.scored or kept.plan.scored)  # scores unasked do no harm
+    if replace(kept.plan, seconds=plan.seconds) != wanted:
         return "other settings"
     if kept.outcome == Outcome.TIME and kept.plan.seconds < plan.seconds:
         return f"ended after {kept.plan.seconds:g} s"
