@@ -58,9 +58,20 @@ def test_beaten_at_the_start_only(tmp_path):
     claim = found["λ = 100: Prox-QN is much faster than the other methods."]
     assert claim.verdict is Verdict.PARTLY
     assert "At 10⁻¹ SGD is first (0.01 s against" in claim.evidence
-    assert "SGD (9.00 s) did not get there" in claim.evidence
+    assert "not there yet: SGD (after 9.00 s)" in claim.evidence
     slows = found["SGD is fast at the beginning, and slow near the optimum."]
     assert slows.verdict is Verdict.AGREES
+
+
+def test_sgd_may_win_with_the_papers_step(tmp_path):
+    runs = {"prox-qn": line(2.0), "sgd": line(9.0), "sgd-paper": line(1.0), "bcd": line(5.0)}
+    found = judged(tmp_path, runs)
+    claim = found["λ = 100: Prox-QN is much faster than the other methods."]
+    assert claim.verdict is Verdict.DIFFERS
+    assert "SGD (paper's step) is first" in claim.evidence
+    slows = found["SGD is fast at the beginning, and slow near the optimum."]
+    assert slows.verdict is Verdict.DIFFERS
+    assert "SGD is first of 3 at 10⁻¹ and first at 10⁻⁶" in slows.evidence
 
 
 def test_a_run_that_never_gets_there_is_not_called_first(tmp_path):

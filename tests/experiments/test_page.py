@@ -44,7 +44,7 @@ def evil_page() -> str:
         [Table(EVIL, (EVIL, "n"), ((EVIL, "1"), ("first", EVIL)))],
         Verdict.AGREES,
     )
-    return page(Report(EVIL, EVIL, [EVIL], [chapter], EVIL))
+    return page(Report(EVIL, EVIL, [(EVIL, EVIL)], [chapter], EVIL))
 
 
 def test_everything_is_escaped_and_closed():

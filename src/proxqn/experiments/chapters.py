@@ -36,7 +36,7 @@ _FINISHED: Final = LEVELS[-1]
 _PASSES_WITHOUT: Final = ("prox-gd", "owl-qn", "sgd", SGD_PAPER)  # these never shrink
 
 
-def in_short(study: Study, found: list[Claim]) -> list[str]:
+def in_short(study: Study, found: list[Claim]) -> list[tuple[str, str]]:
     """Return the page's first words."""
     main = study.main
     counts = {verdict: sum(claim.verdict is verdict for claim in found) for verdict in Verdict}
@@ -55,7 +55,7 @@ def in_short(study: Study, found: list[Claim]) -> list[str]:
             f"{len(study.missing)} runs are missing; go on with --resume: "
             f"{', '.join(study.missing)}."
         )
-    return [f"{study.spec.title}. {lines[0]}", *lines[1:]]
+    return [(study.spec.title, lines[0]), *(("", line) for line in lines[1:])]
 
 
 def _finishers(comparison: Comparison) -> str:
@@ -284,7 +284,9 @@ def sgd_step(study: Study) -> Chapter | None:
     return Chapter("The step of SGD", paragraphs)
 
 
-def chapters(study: Study, folder: Path, *, prefix: str = "") -> tuple[list[str], list[Chapter]]:
+def chapters(
+    study: Study, folder: Path, *, prefix: str = ""
+) -> tuple[list[tuple[str, str]], list[Chapter]]:
     """Return the opening words and all chapters about one problem."""
     found = claims(study)
     made: list[Chapter | None] = [agreement(study, found), what_was_run(study), optima(study)]

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from proxqn.experiments import paper
 from proxqn.experiments.analysis import LEVELS, SETTLED, Comparison, Run, Study
-from proxqn.experiments.methods import FIVE, PROX_QN, PROX_QN_PAPER
+from proxqn.experiments.methods import FIVE, PROX_QN, PROX_QN_PAPER, SGD_PAPER
 from proxqn.experiments.words import (
     level_text,
     listed,
@@ -22,6 +22,7 @@ from proxqn.experiments.words import (
 )
 
 _RATIO_LEVEL: Final = 1e-3
+_COMPARED: Final = (*FIVE, SGD_PAPER)  # SGD may win with either step
 
 
 class Verdict(StrEnum):
@@ -61,7 +62,7 @@ def fastest(comparison: Comparison) -> Claim | None:
     won: list[float] = []
     lost: list[float] = []
     for level in LEVELS:
-        ranking = comparison.ranking(level, FIVE)
+        ranking = comparison.ranking(level, _COMPARED)
         if ranking:
             (won if ranking[0][0].method == PROX_QN else lost).append(level)
     evidence = []
@@ -80,7 +81,7 @@ def fastest(comparison: Comparison) -> Claim | None:
 
 
 def _lost_at(comparison: Comparison, ours: Run, level: float) -> str:
-    winner, moment = comparison.ranking(level, FIVE)[0]
+    winner, moment = comparison.ranking(level, _COMPARED)[0]
     mine = comparison.moment(ours, level)
     against = f"against {seconds_text(mine.seconds)}" if mine else "and Prox-QN did not get there"
     return (
@@ -106,8 +107,8 @@ def _ratios(comparison: Comparison, ours: Run, rivals: list[Run]) -> str:
     if said:
         text += "; " + listed(said) + " as long"
     if never:
-        names = listed([f"{run.title} ({seconds_text(run.length)})" for run in never])
-        text += f"; {names} did not get there"
+        names = listed([f"{run.title} (after {seconds_text(run.length)})" for run in never])
+        text += f"; not there yet: {names}"
     return text + "."
 
 
@@ -149,15 +150,16 @@ def sparse_sooner(comparison: Comparison) -> Claim | None:
 
 def sgd_slows_down(comparison: Comparison) -> Claim | None:
     """Judge "fast convergence at the beginning", then "slower than the second-order method"."""
-    sgd = comparison.run("sgd")
-    if sgd is None or comparison.run(PROX_QN) is None:
+    runs = [run for run in _five(comparison) if _family(run) == "sgd"]
+    if not runs or comparison.run(PROX_QN) is None:
         return None
-    reached = [level for level in LEVELS if comparison.ranking(level, FIVE)]
+    sgd = min(runs, key=comparison.best_error)
+    reached = [level for level in LEVELS if comparison.ranking(level, _COMPARED)]
     if len(reached) < 2:
         return None
     first, last = reached[0], reached[-1]
-    place = {level: _place(comparison, sgd, level) for level in (first, last)}
-    n = len(_five(comparison))
+    place = {level: _sgds_place(comparison, level) for level in (first, last)}
+    n = _families(comparison)
     verdict = Verdict.DIFFERS
     if place[first] <= 2 and place[last] > place[first]:
         verdict = Verdict.AGREES
@@ -166,7 +168,7 @@ def sgd_slows_down(comparison: Comparison) -> Claim | None:
     evidence = (
         f"At λ = {comparison.lam:g} SGD is {_ordinal(place[first])} of {n} at {level_text(first)}"
     )
-    if comparison.moment(sgd, last) is None:
+    if all(comparison.moment(run, last) is None for run in runs):
         evidence += (
             f" and did not come to {level_text(last)} in {seconds_text(sgd.length)}; "
             f"its best is {small(comparison.best_error(sgd))}."
@@ -224,17 +226,25 @@ def same_table(study: Study, comparison: Comparison) -> Claim | None:
 
 
 def _five(comparison: Comparison) -> list[Run]:
-    return [run for run in comparison.runs if run.method in FIVE]
+    return [run for run in comparison.runs if run.method in _COMPARED]
 
 
 def _rivals(comparison: Comparison) -> list[Run]:
     return [run for run in _five(comparison) if run.method != PROX_QN]
 
 
-def _place(comparison: Comparison, run: Run, level: float) -> int:
-    """Return a run's place at a level; last together with all that did not get there."""
-    order = [other.method for other, _ in comparison.ranking(level, FIVE)]
-    return order.index(run.method) + 1 if run.method in order else len(_five(comparison))
+def _family(run: Run) -> str:
+    return "sgd" if run.method == SGD_PAPER else run.method
+
+
+def _families(comparison: Comparison) -> int:
+    return len({_family(run) for run in _five(comparison)})
+
+
+def _sgds_place(comparison: Comparison, level: float) -> int:
+    """Return SGD's place at a level; last together with all that did not get there."""
+    order = dict.fromkeys(_family(run) for run, _ in comparison.ranking(level, _COMPARED))
+    return list(order).index("sgd") + 1 if "sgd" in order else _families(comparison)
 
 
 def _ordinal(place: int) -> str:

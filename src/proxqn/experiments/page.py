@@ -102,7 +102,7 @@ class Report:
 
     title: str
     lead: str
-    in_short: Sequence[str]
+    in_short: Sequence[tuple[str, str]]  # a label, or none, and what is to be said
     chapters: Sequence[Chapter]
     closing: str = ""
     language: str = field(default="en")
@@ -115,7 +115,7 @@ def page(report: Report) -> str:
         f'<a href="#{_anchor(i)}">{escape(chapter.title)}</a>'
         for i, chapter in enumerate(report.chapters)
     )
-    short = "".join(f"<p>{escape(text)}</p>" for text in report.in_short)
+    short = "".join(map(_short, report.in_short))
     body = "".join(_chapter(chapter, i) for i, chapter in enumerate(report.chapters))
     return (
         f'<!DOCTYPE html>\n<html lang="{escape(report.language)}"><head><meta charset="utf-8">'
@@ -127,6 +127,12 @@ def page(report: Report) -> str:
         f'<div class="short">{short}</div><nav>{links}</nav></header>\n'
         f"<main>{body}</main>\n<footer>{escape(report.closing)}</footer></body></html>\n"
     )
+
+
+def _short(line: tuple[str, str]) -> str:
+    label, text = line
+    bold = f"<strong>{escape(label)}.</strong> " if label else ""
+    return f"<p>{bold}{escape(text)}</p>"
 
 
 def _anchor(i: int) -> str:

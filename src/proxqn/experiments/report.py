@@ -16,6 +16,7 @@ from proxqn.experiments.sections import Section, TheoryReport
 from proxqn.persistence.container import write_atomically
 
 PAGE: Final = "report.html"
+_PREFIXES: Final = {"ocr": "", "lshtc": "Data at hand: ", "generated": "Generated: "}
 _PAPER: Final = (
     "Zhong, Yen, Dhillon and Ravikumar, Proximal quasi-Newton for computationally intensive "
     "ℓ1-regularized M-estimators, NIPS 2014"
@@ -24,10 +25,10 @@ _PAPER: Final = (
 
 def write_comparison(title: str, studies: Sequence[Study], folder: Path, *, command: str) -> Path:
     """Draw and write the page of a comparison; return its path."""
-    short: list[str] = []
+    short: list[tuple[str, str]] = []
     body: list[Chapter] = []
     for study in studies:
-        prefix = "" if len(studies) == 1 else f"{study.spec.kind}: "
+        prefix = "" if len(studies) == 1 else _PREFIXES[study.spec.kind]
         words, parts = chapters(study, folder / "figures", prefix=prefix)
         short += words
         body += parts
@@ -39,10 +40,9 @@ def write_comparison(title: str, studies: Sequence[Study], folder: Path, *, comm
 def write_theory(found: TheoryReport, folder: Path, *, command: str) -> Path:
     """Draw and write the page of the theory's checks; return its path."""
     holding = sum(section.holds for section in found.sections)
-    short = [
-        f"{holding} of {len(found.sections)} statements of the theory are borne out by the numbers."
-    ]
-    short += [f"Not borne out: {s.title}." for s in found.sections if not s.holds]
+    n = len(found.sections)
+    short = [("", f"{holding} of {n} statements of the theory are borne out by the numbers.")]
+    short += [("Not borne out", s.title) for s in found.sections if not s.holds]
     body = [_chapter(section, folder / "figures") for section in found.sections]
     lead = f"The convergence theory in numbers, after sections 3 and 4 of: {_PAPER}."
     title = "The theory, in numbers"
