@@ -22,7 +22,7 @@ def test_all_of_ocr_fits_in_half_an_hour():
     # Prox-QN, and the reference, end by themselves long before their time.
     slow = [p for p in made if p.method in ("prox-gd", "owl-qn", "sgd", "sgd-paper", "bcd")]
     slow += [p for p in made if p.method in WITHOUT_SHRINKING]
-    assert len(slow) * default_seconds(OCR) <= 1500
+    assert len(slow) * default_seconds(OCR) <= 1250
 
 
 def test_a_choice_is_kept_to():

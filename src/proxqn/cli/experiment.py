@@ -37,7 +37,7 @@ def _common(command: Command) -> Command:
         ),
         click.option(
             "--seconds", type=click.FloatRange(min=0.0, min_open=True),
-            help="Of training, for each method and λ. Default: 90 for ocr, 60 for lshtc.",
+            help="Of training, for each method and λ. Default: 80 for ocr, 60 for lshtc.",
         ),
         click.option(
             "--jobs", default=1, show_default=True, type=click.IntRange(min=1),

@@ -30,7 +30,7 @@ def default_seconds(spec: ProblemSpec) -> float:
     """Return the seconds of training for each run: all of OCR then takes half an hour."""
     if spec.quick:
         return 0.3
-    return 90.0 if spec.kind == "ocr" else 60.0
+    return 80.0 if spec.kind == "ocr" else 60.0
 
 
 def default_methods(spec: ProblemSpec) -> tuple[str, ...]:
