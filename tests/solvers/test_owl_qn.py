@@ -7,8 +7,10 @@ import pytest
 from tests.rival_problems import problem
 
 from proxqn.minimization import minimize
-from proxqn.problem import SparseVector
-from proxqn.solvers.owl_qn import OWLQN, InverseBFGS
+from proxqn.penalties import ElasticNet
+from proxqn.problem import MeteredOracle, SparseVector
+from proxqn.solvers.owl_qn import OWLQN, InverseBFGS, _lowest, _Run
+from proxqn.solvers.recording import Recorder
 
 
 def dense_inverse(pairs, n):
@@ -35,6 +37,43 @@ def test_two_loop_recursion_is_the_product_form(n_pairs):
     v = rng.normal(size=8)
     assert len(memory) == min(n_pairs, 4)
     np.testing.assert_allclose(memory.times(v), dense_inverse(pairs[-4:], 8) @ v, rtol=1e-9)
+
+
+def test_a_memory_of_one_pair_keeps_one():
+    memory = InverseBFGS(1)
+    for k in (1.0, 2.0, 3.0):
+        memory.append(np.array([k, 0.0]), np.array([2.0 * k, 1.0]))
+    assert len(memory) == 1
+
+
+@pytest.mark.parametrize(("slope", "bend"), [(-2.0, 1.0), (-1.0, 5.0), (-3.0, 0.2)])
+def test_the_parabola_of_a_trial(slope, bend):
+    t = np.linspace(0.0, 20.0, 200_001)
+    lowest = t[(slope * t + bend * t**2).argmin()]
+    assert _lowest(slope, slope + bend) == pytest.approx(lowest, abs=2e-4)
+
+
+def test_a_trial_without_a_parabola():
+    assert _lowest(-1.0, -1.5) == np.inf  # falls faster than its slope
+    assert _lowest(-1.0, np.inf) == _lowest(-1.0, np.nan) == 0.0
+
+
+def test_directions_too_long_by_a_constant_cost_no_second_trials():
+    """After a few searches the first trial is as long as the steps that were good."""
+    oracle, lam = problem("chain-2")
+    record = Recorder(MeteredOracle(oracle), ElasticNet(lam), tol=0.0, max_iter=25, callback=None)
+    run = _Run(OWLQN(), record)
+    direction = run._direction
+
+    def doubled(pseudo):
+        p = direction(pseudo)
+        return None if p is None else 2.2 * p
+
+    run._direction = doubled  # type: ignore[method-assign]
+    rows = list(record.solution(run.solve, SparseVector.empty()).trace)
+    assert len(rows) == 26
+    assert sum(row.trials for row in rows[5:]) <= 1.15 * len(rows[5:])
+    assert np.median([row.step for row in rows[5:]]) < 0.7
 
 
 def test_pairs_without_positive_curvature_are_left_out():
@@ -99,11 +138,6 @@ def test_a_rejected_direction_clears_the_memory_and_says_so():
 
 
 def test_steepest_descent_follows_a_direction_that_turns_away():
-    from proxqn.penalties import ElasticNet
-    from proxqn.problem import MeteredOracle
-    from proxqn.solvers.owl_qn import _Run
-    from proxqn.solvers.recording import Recorder
-
     oracle, lam = problem("chain-1")
     record = Recorder(MeteredOracle(oracle), ElasticNet(lam), tol=0.0, max_iter=1, callback=None)
     run = _Run(OWLQN(), record)

@@ -12,6 +12,11 @@ projections onto that orthant:
    is that of the projected step, which is never positive; asking for that of ``αp`` may demand
    what the projected step cannot give.
 
+The first α is 1 in Andrew and Gao's program and in libLBFGS. With m = 10 pairs, gathered in several
+orthants, the direction is often too long: on OCR three in ten unit steps are refused between a
+relative error of 4·10⁻³ and 10⁻³ (with m = 5 hardly any). Each trial tells, by the parabola through
+its value, how long the step should have been; the first α is a running mean of that, at most 1.
+
 Yu, Vishwanathan, Günter and Schraudolph (2010) showed that setting entries of p to zero (step 2)
 breaks the proof of convergence: p may become almost orthogonal to the pseudo-gradient while H is
 well conditioned. We check that angle, and clear the memory where it is too wide or where no trial
@@ -36,6 +41,8 @@ _ROUNDING = 8 * np.finfo(float).eps  # relative error of a sum of losses, with r
 _CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
 _ANGLE = 1e-6  # smallest cosine between the direction and steepest descent
 _ALL = -1.0  # a level below every |g_j|: a sweep returns all coordinates
+_MIN_REACH, _MAX_ASIDE = 0.25, 2.0  # smallest first α; most that one search can say about it
+_MIN_FACTOR = 0.2  # of beta: the shortest next trial
 
 
 @final
@@ -53,7 +60,8 @@ class OWLQN:
     memory : int
         m, the number of curvature pairs.
     sigma, beta : float
-        Fraction of the predicted decrease asked for; factor between trials.
+        Fraction of the predicted decrease asked for; factor between trials, or less (to a fifth of
+        it) where the refused trial's parabola says so.
     max_trials : int
         Trials in one iteration.
     dense_limit : int
@@ -122,6 +130,7 @@ class _Run:
         self.level = _ALL if dense else self.penalty.lam
         self.memory = InverseBFGS(settings.memory)
         self.gamma = 1.0  # curvature assumed by the first step, before any pair is known
+        self.reach = 1.0  # the first α of a search
 
     def solve(self, start: SparseVector) -> Status:
         record = self.record
@@ -173,6 +182,7 @@ class _Run:
             reason = "no step made progress" if p is not None else "direction nearly orthogonal"
             event = f"memory cleared: {reason}"
             self.memory.clear()
+            self.reach = 1.0
         return None, event
 
     def _direction(self, pseudo: Floats) -> Floats | None:
@@ -190,7 +200,7 @@ class _Run:
         settings, objective = self.settings, self.record.point.objective
         orthant = np.where(at.w != 0.0, np.sign(at.w), -np.sign(pseudo))
         rounding = _ROUNDING * abs(objective)
-        alpha = 1.0
+        alpha = self.reach
         for trial in range(1, settings.max_trials + 1):
             w = at.w + alpha * p
             w[w * orthant <= 0.0] = 0.0
@@ -198,11 +208,15 @@ class _Run:
             self.oracle.move(SparseVector(at.coordinates, d).nonzero())
             loss = self.oracle.value_at(1.0)
             value = loss + self.penalty.value(w)
-            needed = -settings.sigma * _dot(pseudo, d)
+            slope = _dot(pseudo, d)
+            needed = -settings.sigma * slope
             allowed = -needed if needed > rounding else rounding
+            should = _lowest(slope, value - objective)  # as a multiple of this α
             if d.any() and math.isfinite(value) and value <= objective + allowed:
+                reach = math.sqrt(self.reach * min(alpha * should, _MAX_ASIDE))
+                self.reach = min(max(reach, _MIN_REACH), 1.0)
                 return _Trial(w, loss, value, alpha, trial)
-            alpha *= settings.beta
+            alpha *= settings.beta * min(max(should / settings.beta, _MIN_FACTOR), 1.0)
         return None
 
     def _learn(self, old: WorkingSet, w: Floats, new: WorkingSet) -> WorkingSet:
@@ -251,7 +265,7 @@ class InverseBFGS:
         """Take in a pair, unless its curvature is not positive."""
         sy = _dot(s, y)
         if sy > _CURVATURE * math.sqrt(_dot(s, s) * _dot(y, y)):
-            self._pairs = [*self._pairs[-self._memory + 1 :], (s, y, sy)]
+            self._pairs = [*self._pairs, (s, y, sy)][-self._memory :]
 
     def spread(self, position: Ints) -> None:
         """Re-index: entry i comes from ``position[i]``, or is zero if that is -1."""
@@ -273,6 +287,14 @@ class InverseBFGS:
         for (s, y, sy), a in zip(self._pairs, reversed(weights), strict=True):
             q += np.multiply(s, a - _dot(y, q) / sy, out=scaled)
         return q
+
+
+def _lowest(slope: float, change: float) -> float:
+    """Return where ``slope·t + bend·t²`` is lowest, given its value ``change`` at t = 1."""
+    bend = change - slope
+    if not math.isfinite(bend):
+        return 0.0
+    return -slope / (2.0 * bend) if bend > 0.0 else math.inf
 
 
 def _dot(a: Floats, b: Floats) -> float:
