@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from tests.problems import ChainProblem, random_chain
 
+from proxqn.data.partial_labels import PartialLabels
 from proxqn.oracles.lattice import LatticeOracle
 from proxqn.problem import Floats
 
@@ -22,18 +22,30 @@ class LatticeProblem:
 
     chain: ChainProblem
     edges: sp.csr_array
+    partial: PartialLabels | None = None
 
     def oracle(self, **options: Any) -> LatticeOracle:
         chain = self.chain
         return LatticeOracle(
             chain.X,
-            chain.labels,
+            chain.labels if self.partial is None else self.partial,
             chain.lengths,
             n_labels=chain.n_labels,
             edges=self.edges,
             sample_weight=chain.sample_weight,
             **options,
         )
+
+    def with_unknown(self, seed: int = 0, share: float = 0.4) -> LatticeProblem:
+        """Forget some labels: half of those entirely, half but for a set with the true one."""
+        rng, L = np.random.default_rng(seed), self.chain.n_labels
+        labels = self.chain.labels.astype(np.int32)
+        unknown = np.flatnonzero(rng.random(len(labels)) < share)
+        candidates = rng.random((len(unknown), L)) < 0.5
+        candidates[rng.random(len(unknown)) < 0.5] = True
+        candidates[np.arange(len(unknown)), labels[unknown]] = True
+        labels[unknown] = -1
+        return replace(self, partial=PartialLabels(labels, candidates))
 
     def with_weights(self, seed: int = 0) -> LatticeProblem:
         return replace(self, chain=self.chain.with_weights(seed))
@@ -69,10 +81,9 @@ class Truth:
     log_p: list[Floats]  # theirs
 
 
-def enumerate_lattice(
-    problem: LatticeProblem, oracle: LatticeOracle, w: Floats, allowed: NDArray[Any] | None = None
-) -> Truth:
-    """Solve by enumeration; ``allowed`` [n_tokens, L] marks the labels that may be true."""
+def enumerate_lattice(problem: LatticeProblem, oracle: LatticeOracle, w: Floats) -> Truth:
+    """Solve by enumeration."""
+    allowed = None if problem.partial is None else problem.partial.allowed()
     chain, L = problem.chain, problem.chain.n_labels
     X, E = chain.X.toarray(), problem.edges.toarray()
     E[np.cumsum(chain.lengths) - chain.lengths] = 0.0  # steps into first tokens do not exist

@@ -110,7 +110,8 @@ def minimize(
     scipy.optimize.OptimizeResult
         ``x`` (a 1-D sparse array for an oracle, dense for a function), ``fun``, ``success``,
         ``status``, ``message``, ``nit``, ``nfev`` (forward passes), ``njev`` (backward passes),
-        ``gap``, ``kkt``, ``nnz``, ``trace``.
+        ``gap``, ``kkt``, ``nnz``, ``trace``; ``certified``: whether a gap is known; ``convex``:
+        whether the loss is, without which no gap exists.
 
     Examples
     --------
@@ -210,6 +211,8 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
         njev=math.ceil(calls.get("backward", 0)),
         gap=solution.gap,
         kkt=solution.kkt,
+        certified=math.isfinite(solution.gap),
+        convex=oracle.convex,
         nnz=len(weights.values),
         trace=solution.trace,
     )

@@ -61,7 +61,7 @@ class Sweep:
 
 
 class Oracle(ABC):
-    """A smooth convex loss ℓ that is expensive to evaluate.
+    """A smooth loss ℓ that is expensive to evaluate; convex, unless it says otherwise.
 
     An oracle has a current point, at first ``w = 0`` after :meth:`reset`. The calls for one step
     are ``move``, then ``value_at`` once per trial, then ``accept`` with the last trial's step;
@@ -111,8 +111,14 @@ class Oracle(ABC):
     def sample_losses(self) -> tuple[Floats, Floats | None] | None:
         """Return ``-log P(y_i | x_i)`` and sample weights, or None for any other kind of loss.
 
-        With them the solver computes an exact duality gap (see ``solvers/stopping.py``).
+        With them the solver computes an exact duality gap (see ``solvers/stopping.py``). A loss
+        that is not convex has none.
         """
+
+    @property
+    def convex(self) -> bool:
+        """Whether ℓ is convex. If not, a solver can end at a stationary point, with no bound."""
+        return True
 
     @property
     def pass_cost(self) -> float:
@@ -261,6 +267,11 @@ class MeteredOracle(Oracle):
     def sample_losses(self) -> tuple[Floats, Floats | None] | None:
         """Not counted: the forward pass left them."""
         return self.oracle.sample_losses()
+
+    @property
+    def convex(self) -> bool:
+        """As in the oracle inside."""
+        return self.oracle.convex
 
     @property
     def pass_cost(self) -> float:

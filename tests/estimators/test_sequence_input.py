@@ -72,7 +72,15 @@ FIT = {
     "y no list": ({"X": [X], "y": 3}, TypeError, "y must be a list with one list of labels"),
     "continuous y": ({"y": [0.5, 1.5, 2.5, 3.5]}, ValueError, "Unknown label type: continuous"),
     "NaN in y": ({"y": [0.0, np.nan, 1.0, 1.0]}, ValueError, "Input y contains NaN"),
-    "None in y": ({"y": ["a", None, "a", "b"]}, ValueError, "y contains None; expected a label"),
+    "only None in y": ({"y": [None] * 4}, ValueError, "y has no label at all"),
+    "one label and None": ({"y": ["a", None, "a", None]}, ValueError, "y has one class only, 'a'"),
+    "an empty set in y": ({"y": ["a", set(), "a", "b"]}, ValueError, "an empty set at token 1"),
+    "a set of others": ({"y": ["a", {1, 2}, "a", "b"]}, TypeError, "y mixes text and numbers"),
+    "None and class_weight": (
+        {"y": ["a", None, "a", "b"], "class_weight": "balanced"},
+        ValueError,
+        "class_weight needs a label for every token",
+    ),
     "mixed y": (
         {"y": np.array(["a", 1, "a", 1], dtype=object)},
         TypeError,

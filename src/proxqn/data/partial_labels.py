@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from proxqn.problem import Ints
 class PartialLabels:
     """The label of each token, or the labels it may have."""
 
-    labels: NDArray[np.int32]  # [n_tokens], -1 where it is not known
+    labels: NDArray[Any]  # [n_tokens], integers, -1 where it is not known
     candidates: NDArray[np.bool_]  # [tokens with -1, L] what those tokens may have
 
     @property
@@ -25,9 +25,16 @@ class PartialLabels:
         return len(self.candidates) == 0
 
     @classmethod
-    def known(cls, labels: NDArray[np.int32], n_labels: int) -> PartialLabels:
+    def known(cls, labels: NDArray[Any], n_labels: int) -> PartialLabels:
         """Return labels that are all known."""
         return cls(labels, np.ones((0, n_labels), dtype=bool))
+
+    def cut(self, tokens: slice) -> PartialLabels:
+        """Keep a stretch of tokens."""
+        if self.complete:
+            return PartialLabels(self.labels[tokens], self.candidates)
+        ends = [np.count_nonzero(self.labels[:end] < 0) for end in (tokens.start, tokens.stop)]
+        return PartialLabels(self.labels[tokens], self.candidates[slice(*ends)])
 
     def take(self, tokens: NDArray[np.bool_]) -> PartialLabels:
         """Keep some tokens."""

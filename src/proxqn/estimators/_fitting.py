@@ -23,6 +23,8 @@ from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.sgd import SGD
 from proxqn.solvers.stopping import Status
 
+_NOT_CONVEX = "with labels missing the loss is not convex, and no duality gap exists"
+
 
 class PenalisedEstimator(Protocol):
     """The constructor parameters that all estimators share."""
@@ -146,8 +148,11 @@ def _distance(result: Any, tol: float) -> str:
             f"{result.gap / abs(result.fun):.1e} of the objective (tol={tol:g})."
         )
     if math.isfinite(result.kkt):
+        why = "no duality gap is known yet" if result.convex else _NOT_CONVEX
         return (
             f"After {result.nit} iterations the largest subgradient entry is {result.kkt:.3g} "
-            "(no duality gap is known yet)."
+            f"({why})."
         )
-    return "No certificate was computed yet."
+    return (
+        "No certificate was computed yet." if result.convex else f"No certificate: {_NOT_CONVEX}."
+    )

@@ -23,6 +23,7 @@ from proxqn.estimators.chain_weights import ChainWeights, Loss
 from proxqn.estimators.class_weight import combined_weights
 from proxqn.estimators.constraints import Constraints, read_forced
 from proxqn.estimators.edge_input import with_edges
+from proxqn.estimators.label_input import read_given
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.oracles.chain import Pairs
 from proxqn.problem import Floats, SparseVector
@@ -98,7 +99,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     objective_ : float
         The penalised loss reached.
     gap_ : float
-        At most this much above the optimum.
+        At most this much above the optimum; infinite where no bound is known, as with missing
+        labels.
     n_iter_ : int
         Iterations made.
     trace_ : Trace
@@ -148,6 +150,13 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> new, forced = [[0], [1], [0], [1]], ["B", None, None, None]
     >>> crf.predict(np.ones((4, 1)), lengths=[4], edges=new, forced=forced).tolist()
     ['B', 'A', 'A', 'B']
+
+    Some labels missing, or known to be one of a few:
+
+    >>> y = ["noun", "verb", None, {"verb", "noun"}, "noun"]
+    >>> crf = ChainCRF(lam=0.1).fit([[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]], y, lengths=[3, 2])
+    >>> crf.gap_, crf.status_.name  # that loss is not convex: no certificate
+    (inf, 'STATIONARY')
     """
 
     def __init__(
@@ -208,7 +217,9 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             - records from `proxqn.data.readers`, a list or a stream.
         y : array of shape (n_tokens,), or list of lists
             The label of every token: flat for a matrix or a DataFrame, a list a sequence for lists.
-            Records bring their own.
+            Records bring their own. None where the label is not known, a set where it is one of a
+            few: the loss is then that of all labellings that agree. It is not convex, so the fit
+            ends at a stationary point, without a certificate: ``gap_`` is infinite.
         lengths : array of int of shape (n_sequences,), optional
             For a matrix: tokens of each sequence. Without it every row is a sequence of its own.
         sample_weight : array of shape (n_sequences,), optional
@@ -229,18 +240,18 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = self.classes_ if goes_on else None
         data = named_input.read_training(self, X, y, lengths, sample_weight, goes_on=goes_on)
         tokens = with_edges(data.tokens, edges, self._n_edge_features if goes_on else None)
-        named_labels = sequence_input.read_labels(data.y, tokens)
-        classes = _all_classes(named_labels, known)
-        labels = sequence_input.known_labels(named_labels, classes)
+        given = read_given(data.y, tokens)
+        classes = _all_classes(given.names(), known)
+        labels = given.numbered(classes)
         weights = combined_weights(
             sequence_input.read_sample_weight(data.sample_weight, tokens),
             self.class_weight,
-            named_labels,
+            given,
             tokens.lengths,
         )
         if weights is not None and not weights.all():
             keep = weights > 0
-            labels = labels[np.repeat(keep, tokens.lengths)]
+            labels = labels.take(np.repeat(keep, tokens.lengths))
             tokens, weights = tokens.take(keep), weights[keep]
         sequence_input.check_several_classes(labels, classes)
         oracle = chain_loss(
@@ -377,6 +388,9 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def log_probability(self, X: Any, y: Any, lengths: Any = None, *, edges: Any = None) -> Floats:
         """Return ``log P(y_i | x_i)`` of every sequence i with the given labels.
 
+        Where labels are missing (None) or one of several (a set), it is the log-probability of all
+        labellings that agree with them.
+
         Parameters
         ----------
         X, y, lengths, edges
@@ -388,8 +402,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Their negative sum is the unpenalised loss of this data.
         """
         tokens, inference = self._prepare(X, lengths, edges)
-        labels = sequence_input.known_labels(sequence_input.read_labels(y, tokens), self.classes_)
-        return inference.log_probabilities(tokens, labels)
+        return inference.log_probabilities(tokens, read_given(y, tokens).numbered(self.classes_))
 
     def score(
         self,

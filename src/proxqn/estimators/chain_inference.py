@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.data.edges import EdgePatterns
+from proxqn.data.partial_labels import PartialLabels, Twins
 from proxqn.data.sequences import SequenceLayout
 from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.constraints import Constraints
@@ -81,13 +82,11 @@ class ChainInference:
             marginals[block.rows] = alpha[:, block.layout.token_slot].T
         return marginals
 
-    def log_probabilities(self, tokens: Tokens, labels: NDArray[np.int32]) -> Floats:
+    def log_probabilities(self, tokens: Tokens, labels: PartialLabels) -> Floats:
         """Return ``log P(y_i | x_i)`` of each sequence with the given labels."""
         found = []
         for block in self._blocks(tokens):
-            slot_labels = np.zeros(block.layout.stride, dtype=np.int32)
-            slot_labels[block.layout.token_slot] = labels[block.rows]
-            found.append(-self._forward(block, slot_labels)[2])
+            found.append(-self._forward(block, labels.cut(block.rows))[2])
         return np.concatenate(found)
 
     def n_best(self, tokens: Tokens, n: int) -> Iterator[tuple[NDArray[np.int64], Floats]]:
@@ -104,21 +103,26 @@ class ChainInference:
                 labels, path_scores = best_paths(sequence, steps, n)
                 yield labels, path_scores - log_z[i]
 
-    def _forward(
-        self, block: _Block, labels: NDArray[np.int32] | None
-    ) -> tuple[Any, Floats, Floats]:
+    def _forward(self, block: _Block, labels: PartialLabels | None) -> tuple[Any, Floats, Floats]:
         """Run the forward pass; return the kernel, its α, and log Z minus the labels' scores."""
         kernel = self._kernel(block, labels)
         alpha, losses = aligned_zeros(block.scores.shape), np.zeros(block.layout.n_sequences)
         kernel.forward(alpha, None, 0.0, self._transitions, losses, self._n_jobs)
         return kernel, alpha, losses
 
-    def _kernel(self, block: _Block, labels: NDArray[np.int32] | None) -> Any:
-        if block.edges is None:
-            return chain_kernel(_kernels, block.layout, block.scores, labels=labels, weights=None)
-        patterns = block.edges.patterns
-        lattice = LatticeInference(_kernels, block.layout, patterns, block.scores, labels=labels)
-        lattice.put(block.edges.scores)
+    def _kernel(self, block: _Block, labels: PartialLabels | None) -> Any:
+        layout, slot_labels, twins = block.layout, None, None
+        if labels is not None:
+            slot_labels = np.zeros(layout.stride, dtype=np.int32)
+            slot_labels[layout.token_slot] = np.maximum(labels.labels, 0)
+            twins = None if labels.complete else Twins.of(labels, layout.lengths)
+        if block.edges is None and twins is None:
+            return chain_kernel(_kernels, layout, block.scores, labels=slot_labels, weights=None)
+        edges = block.edges or _EdgeScores.none(layout.n_tokens, len(self._transitions))
+        lattice = LatticeInference(
+            _kernels, layout, edges.patterns, block.scores, labels=slot_labels, twins=twins
+        )
+        lattice.put(edges.scores)
         return lattice
 
     def _edge_scores(self, part: Tokens) -> _EdgeScores | None:
@@ -155,6 +159,11 @@ class _EdgeScores:
 
     patterns: EdgePatterns
     scores: sp.csr_array  # [n_patterns, L²]
+
+    @classmethod
+    def none(cls, n_tokens: int, n_labels: int) -> Self:
+        """Return an empty block."""
+        return cls(EdgePatterns.none(n_tokens), sp.csr_array((0, n_labels**2)))
 
     def steps(self, first: int, last: int, n_labels: int) -> Floats:
         """Return the scores of the steps into some tokens, [T, L, L]."""

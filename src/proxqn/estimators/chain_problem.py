@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from proxqn.data.partial_labels import PartialLabels
 from proxqn.estimators.chain_weights import mark_ends
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.oracles.chain import ChainOracle, Pairs
@@ -14,7 +12,7 @@ from proxqn.problem import Floats
 
 def chain_loss(
     tokens: Tokens,
-    labels: NDArray[np.int32],
+    labels: PartialLabels,
     *,
     n_labels: int,
     end_weights: bool,
@@ -24,10 +22,11 @@ def chain_loss(
 ) -> ChainOracle | LatticeOracle:
     """Return the fastest oracle that has what the data need."""
     X = mark_ends(tokens).X if end_weights else tokens.X
-    if tokens.edges is None or not tokens.edges.shape[1]:
+    plain = tokens.edges is None or not tokens.edges.shape[1]
+    if plain and labels.complete:
         return ChainOracle(
             X,
-            labels,
+            labels.labels,
             tokens.lengths,
             n_labels=n_labels,
             pairs=pairs,
@@ -39,7 +38,7 @@ def chain_loss(
         labels,
         tokens.lengths,
         n_labels=n_labels,
-        edges=tokens.edges,
+        edges=None if plain else tokens.edges,
         pairs=pairs,
         sample_weight=sample_weight,
         n_jobs=n_jobs,

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import compute_sample_weight
 
+from proxqn.estimators.label_input import GivenLabels
 from proxqn.problem import Floats
 
 
 def combined_weights(
-    sample_weight: Floats | None, class_weight: Any, labels: Any, lengths: ArrayLike
+    sample_weight: Floats | None, class_weight: Any, labels: GivenLabels, lengths: ArrayLike
 ) -> Floats | None:
     """Multiply the weights of sequences by those of their labels; None where neither is given."""
     if class_weight is None:
@@ -25,7 +26,12 @@ def combined_weights(
                 )
     elif class_weight != "balanced":
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
-    weights = sequence_weights(class_weight, labels, lengths)
+    if not labels.complete:
+        raise ValueError(
+            "class_weight needs a label for every token, but some of y are missing. Pass weights "
+            "of your own with sample_weight."
+        )
+    weights = sequence_weights(class_weight, labels.known, lengths)
     weights = weights if sample_weight is None else weights * sample_weight
     if not weights.any():
         raise ValueError("class_weight leaves every sequence with weight 0; expected one above 0.")

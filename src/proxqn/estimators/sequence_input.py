@@ -19,6 +19,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from proxqn.data.partial_labels import PartialLabels
 from proxqn.problem import Floats, Ints
 
 _KERNEL_DTYPES = "?bhilqBHILQfd"  # what scipy.sparse multiplies; other numbers become float64
@@ -85,7 +86,12 @@ def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool) -> Tokens:
 
 
 def read_labels(y: Any, tokens: Tokens) -> NDArray[Any]:
-    """Return the label of every token, flat."""
+    """Return the label of every token, flat; refuse tokens without one."""
+    return checked_labels(flat_labels(y, tokens), tokens)
+
+
+def flat_labels(y: Any, tokens: Tokens) -> NDArray[Any]:
+    """Return what y holds for every token, flat and not checked."""
     if y is None:
         raise ValueError(
             "ChainCRF requires y to be passed, but the target y is None. Pass one label a token."
@@ -98,15 +104,25 @@ def read_labels(y: Any, tokens: Tokens) -> NDArray[Any]:
             "X as a list of matrices."
         )
     labels: NDArray[Any] = column_or_1d(y, warn=True)
+    return labels
+
+
+def checked_labels(labels: NDArray[Any], tokens: Tokens) -> NDArray[Any]:
+    """Return flat labels if there is a good one for every token."""
     if labels.dtype.kind in "OfcV":
-        _check_label_values(labels)
+        check_label_values(labels)
     check_classification_targets(labels)
+    check_count(labels, tokens)
+    return labels
+
+
+def check_count(labels: NDArray[Any], tokens: Tokens) -> None:
+    """Refuse labels that are not one a token."""
     if len(labels) != tokens.X.shape[0]:
         raise ValueError(
             f"y has {len(labels)} labels, but X has {tokens.X.shape[0]} rows. Pass one label for "
             "every token (not one for every sequence)."
         )
-    return labels
 
 
 def known_labels(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
@@ -129,11 +145,16 @@ def known_labels(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int3
     return number.astype(np.int32)
 
 
-def check_several_classes(numbers: NDArray[np.integer[Any]], classes: NDArray[Any]) -> None:
-    """Refuse data in which all tokens have the same label."""
-    if len(numbers) and numbers.min() == numbers.max():
+def check_several_classes(labels: PartialLabels, classes: NDArray[Any]) -> None:
+    """Refuse data in which all tokens have the same label, as far as it is known."""
+    seen = np.unique(labels.labels[labels.labels >= 0])
+    if not labels.complete:
+        seen = np.union1d(seen, np.flatnonzero(labels.evidence().any(axis=0)))
+    if not len(seen):
+        raise ValueError("y has no label at all; expected some tokens with a label.")
+    if len(seen) == 1:
         raise ValueError(
-            f"y has one class only, {classes[numbers[0]].item()!r}; expected at least two labels "
+            f"y has one class only, {classes[seen[0]].item()!r}; expected at least two labels "
             "to choose between. Check that y holds all the labels and that no sequence with "
             "another label was left out (a sample_weight of 0 leaves it out)."
         )
@@ -217,19 +238,27 @@ def _join_labels(y: Any, lengths: Ints) -> NDArray[Any]:
                 f"y[{i}] has {len(part)} labels, but sequence {i} of X has {length} tokens. Pass "
                 "one label a token."
             )
-    if len({part.dtype.kind in "US" for part in parts}) > 1:
+    if len({part.dtype.kind in "US" for part in parts if part.dtype.kind != "O"}) > 1:
         raise TypeError("y mixes text and numbers; expected labels of one type. Convert them.")
     return np.concatenate(parts)
 
 
-def _check_label_values(labels: NDArray[Any]) -> None:
+def check_label_values(labels: NDArray[Any]) -> None:
     """Refuse missing labels and mixed types, which would fail later with less to go by."""
     assert_all_finite(labels, input_name="y")
     if labels.dtype.kind != "O":
         return
     types = {type(label).__name__ for label in labels}
     if "NoneType" in types:
-        raise ValueError("y contains None; expected a label for every token.")
+        raise ValueError(
+            "y contains None; expected a label for every token. Only fit and log_probability take "
+            "tokens without one."
+        )
+    if types & {"set", "frozenset"}:
+        raise ValueError(
+            "y contains sets; expected a label for every token. Only fit and log_probability take "
+            "tokens that may have one of several."
+        )
     if len(types) > 1 and "str" in types:
         raise TypeError(
             f"y mixes labels of types {', '.join(sorted(types))}; expected one type. Convert them."

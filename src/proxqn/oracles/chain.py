@@ -234,6 +234,26 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """
         self._chain = inference
 
+    def count_pairs(self, sequences: NDArray[np.bool_]) -> None:
+        """Count the true label pairs of some sequences only; the kernel takes care of the rest."""
+        ones = np.ones(self.n_samples) if self._weights is None else self._weights
+        self._observed = self._label_pair_counts(ones * sequences)
+
+    def admit(
+        self, pairs: tuple[Ints, NDArray[np.int32]] | None, admitted: NDArray[np.bool_]
+    ) -> None:
+        """Say which weights there are, where the labels alone do not.
+
+        Parameters
+        ----------
+        pairs : tuple or None
+            Labels admitted with each feature, as ``Features.observed_pairs`` returns them; None for
+            all.
+        admitted : array of shape (n_labels, n_labels)
+            Label pairs that have a weight.
+        """
+        self._pairs, self._admitted = pairs, admitted
+
     def samples(self) -> SampleSteps:
         """Return a stepper over single sequences, for stochastic gradient descent."""
         from proxqn.oracles.chain_samples import ChainSamples

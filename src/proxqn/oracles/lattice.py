@@ -1,9 +1,12 @@
-"""Linear chains whose transitions look at the observation.
+"""Linear chains whose transitions look at the observation, or whose labels are partly unknown.
 
 ``P(y|x) ∝ exp(Σ_t Θ[y_t]·x_t + Σ_t Λ[y_{t-1}, y_t] + Σ_t W[y_{t-1}, y_t]·e_t)``, where e_t are
 features of the step from token t-1 to t. The weights of the plain chain come first, numbered as in
 :mod:`proxqn.oracles.chain`; behind them, coordinate ``c·L² + y·L + y'`` of the edge block is W of
 the label pair (y, y') and the c-th edge feature that occurs in the data.
+
+With unknown labels the loss of a sequence is ``log Z - log Z(allowed)``, minus the log-probability
+of all labelings that agree with what is known. It is not convex, so there is no certificate.
 
 All that depends on tokens alone is left to a :class:`ChainOracle`, which runs on other kernels here
 (``cpp/lattice.hpp``): slower by a factor, so plain chains stay with their own.
@@ -20,6 +23,8 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.data.edges import EdgePatterns
+from proxqn.data.partial_labels import PartialLabels, Twins
+from proxqn.oracles import observed
 from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.oracles.lattice_kernel import LatticeInference
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
@@ -27,13 +32,15 @@ from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
 
 @final
 class LatticeOracle(Oracle):
-    """Minus the log-likelihood of a chain with edge features.
+    """Minus the log-likelihood of a chain with edge features, with unknown labels, or with both.
 
     Parameters
     ----------
-    X, labels, lengths, n_labels, pairs, sample_weight, n_jobs
-        As in :class:`ChainOracle`.
-    edges : csr_array of shape (n_tokens, n_edge_features)
+    X, lengths, n_labels, pairs, sample_weight, n_jobs
+        As in :class:`ChainOracle`; tokens that may have any label are no observation of a pair.
+    labels : array of shape (n_tokens,) or PartialLabels
+        True labels.
+    edges : csr_array of shape (n_tokens, n_edge_features), optional
         Features of the step into each token; the rows of first tokens are not used.
     kernels : module
         ``proxqn._kernels``, or ``proxqn.oracles.lattice_reference`` for the readable NumPy truth.
@@ -52,35 +59,44 @@ class LatticeOracle(Oracle):
     def __init__(
         self,
         X: sp.csr_array,
-        labels: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]] | PartialLabels,
         lengths: NDArray[np.integer[Any]],
         *,
         n_labels: int,
-        edges: sp.csr_array,
+        edges: sp.csr_array | None = None,
         pairs: Pairs = Pairs.ALL,
         sample_weight: Floats | None = None,
         n_jobs: int = 1,
         kernels: ModuleType = _kernels,
     ) -> None:
+        given = _checked(labels, n_labels)
         chain = ChainOracle(
             X,
-            labels,
+            given.labels if given.complete else np.maximum(given.labels, 0),
             lengths,
             n_labels=n_labels,
-            pairs=pairs,
+            pairs=pairs if given.complete else Pairs.ALL,
             sample_weight=sample_weight,
             n_jobs=n_jobs,
             kernels=kernels,
         )
+        if edges is None:
+            edges = sp.csr_array((X.shape[0], 0))
         if edges.shape[0] != X.shape[0]:
             raise ValueError(
                 f"one row of edges a row of X expected, {X.shape[0]} in all, got {edges.shape[0]}."
             )
         patterns = EdgePatterns.from_csr(sp.csr_array(edges), chain.layout.lengths)
-        self._set_up(chain, patterns, np.asarray(labels), sample_weight, kernels)
+        self._set_up(chain, patterns, given, sample_weight, kernels)
         self._admitted: Ints | None = None
         if pairs is Pairs.OBSERVED:
-            self._admitted = self._observed_edges(None).coordinates
+            evidence = given.evidence()
+            self._admitted = observed.edges(patterns, evidence)
+            if not given.complete:
+                chain.admit(
+                    observed.states(sp.csr_array(X), chain.data.columns, evidence),
+                    observed.transitions(evidence, chain.layout.lengths),
+                )
 
     @property
     def n_coordinates(self) -> int:
@@ -127,11 +143,11 @@ class LatticeOracle(Oracle):
         split = np.searchsorted(coordinates, self._n_chain)
         edges = coordinates[split:] - self._n_chain
         expected = self._inference.expected(edges, self.n_jobs)
-        observed = self._observed
-        at = np.searchsorted(observed.coordinates, edges)
-        known = at < len(observed.coordinates)
-        known[known] = observed.coordinates[at[known]] == edges[known]
-        expected[known] -= observed.values[at[known]]
+        true = self._observed
+        at = np.searchsorted(true.coordinates, edges)
+        known = at < len(true.coordinates)
+        known[known] = true.coordinates[at[known]] == edges[known]
+        expected[known] -= true.values[at[known]]
         return np.concatenate([self._chain.gradient(coordinates[:split]), expected])
 
     def sweep(self, level: float) -> Sweep:
@@ -148,9 +164,14 @@ class LatticeOracle(Oracle):
             float(np.maximum(chain.largest, largest)),  # a NaN stays a NaN
         )
 
-    def sample_losses(self) -> tuple[Floats, Floats | None]:
-        """Return -log P(y_i|x_i) of the last forward pass."""
-        return self._chain.sample_losses()
+    def sample_losses(self) -> tuple[Floats, Floats | None] | None:
+        """Return -log P(y_i|x_i) of the last forward pass, or None with unknown labels."""
+        return self._chain.sample_losses() if self.convex else None
+
+    @property
+    def convex(self) -> bool:
+        """Whether all labels are known."""
+        return self._labels.complete
 
     @property
     def pass_cost(self) -> float:
@@ -161,7 +182,8 @@ class LatticeOracle(Oracle):
         """Return ``Σ x² p (1 - p)`` with p the share of the label, or label pair, in the data."""
         split = np.searchsorted(coordinates, self._n_chain)
         column, pair = np.divmod(coordinates[split:] - self._n_chain, self.n_labels**2)
-        share = np.bincount(self._labels, minlength=self.n_labels) + 1.0
+        labels = self._labels.labels
+        share = np.bincount(labels[labels >= 0], minlength=self.n_labels) + 1.0
         share /= share.sum()
         by_pair = np.outer(share, share).ravel()
         by_pair *= 1.0 - by_pair
@@ -184,7 +206,7 @@ class LatticeOracle(Oracle):
         part._set_up(
             chain,
             self._patterns.take(tokens),
-            self._labels[tokens],
+            self._labels.take(tokens),
             chain.sample_losses()[1],
             self._kernels,
         )
@@ -233,7 +255,7 @@ class LatticeOracle(Oracle):
         self,
         chain: ChainOracle,
         patterns: EdgePatterns,
-        labels: NDArray[np.integer[Any]],
+        labels: PartialLabels,
         weights: Floats | None,
         kernels: ModuleType,
     ) -> None:
@@ -241,13 +263,22 @@ class LatticeOracle(Oracle):
         self._weights, self._kernels = weights, kernels
         self.n_labels, self.n_jobs = chain.n_labels, chain.n_jobs
         slot_labels = np.zeros(chain.layout.stride, dtype=np.int32)
-        slot_labels[chain.layout.token_slot] = labels
+        slot_labels[chain.layout.token_slot] = np.maximum(labels.labels, 0)
+        twins = None if labels.complete else Twins.of(labels, chain.layout.lengths)
         self._inference = LatticeInference(
-            kernels, chain.layout, patterns, chain.scores, labels=slot_labels, weights=weights
+            kernels,
+            chain.layout,
+            patterns,
+            chain.scores,
+            labels=slot_labels,
+            weights=weights,
+            twins=twins,
         )
         chain.run_on(self._inference)
         self._n_chain = chain.n_coordinates
-        self._observed = self._observed_edges(weights)
+        known = np.ones(chain.n_samples, dtype=bool) if twins is None else twins.start < 0
+        chain.count_pairs(known)
+        self._observed = self._count_edges(known)
         self.reset()
 
     def _split(self, w: SparseVector) -> tuple[SparseVector, SparseVector]:
@@ -258,20 +289,29 @@ class LatticeOracle(Oracle):
             SparseVector(w.coordinates[at:] - self._n_chain, w.values[at:]),
         )
 
-    def _observed_edges(self, weights: Floats | None) -> SparseVector:
-        """Count (edge feature, label before, label) in the data, weighted by sequence."""
-        patterns, size = self._patterns, self.n_labels**2
-        tokens = np.flatnonzero(patterns.token >= 0)
-        pair = self._labels[tokens - 1].astype(np.int64) * self.n_labels + self._labels[tokens]
-        sequence = np.repeat(np.arange(self.n_samples), self._chain.layout.lengths)
-        often = np.ones(len(tokens)) if weights is None else weights[sequence[tokens]]
-        by_pattern = sp.csr_array(
-            (often, (patterns.token[tokens], pair)), shape=(patterns.rows.shape[0], size)
+    def _count_edges(self, sequences: NDArray[np.bool_]) -> SparseVector:
+        """Count (edge feature, label before, label) in some sequences, weighted."""
+        factor = sequences * (1.0 if self._weights is None else self._weights)
+        of_token = np.repeat(factor, self._chain.layout.lengths)
+        tokens = np.flatnonzero((self._patterns.token >= 0) & (of_token > 0.0))
+        labels = self._labels.labels.astype(np.int64)
+        pair = labels[tokens - 1] * self.n_labels + labels[tokens]
+        pattern = self._patterns.token[tokens]
+        return observed.edge_counts(
+            self._patterns.rows, pattern, pair, of_token[tokens], self.n_labels
         )
-        counts: Any = sp.csr_array(patterns.rows.T) @ by_pattern
-        counts.sort_indices()
-        column = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        return SparseVector(column * size + counts.indices.astype(np.int64), counts.data)
+
+
+def _checked(labels: NDArray[np.integer[Any]] | PartialLabels, n_labels: int) -> PartialLabels:
+    if not isinstance(labels, PartialLabels):
+        return PartialLabels.known(np.asarray(labels), n_labels)
+    marks, n_unknown = labels.candidates, np.count_nonzero(labels.labels < 0)
+    if marks.shape != (n_unknown, n_labels) or not marks.any(axis=1).all():
+        raise ValueError(
+            f"candidates must mark at least one of {n_labels} labels for each of the {n_unknown} "
+            f"tokens with label -1, got shape {marks.shape}."
+        )
+    return labels
 
 
 def _moved(w: SparseVector, d: SparseVector, step: float) -> SparseVector:

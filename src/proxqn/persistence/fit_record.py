@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from scipy.optimize import OptimizeResult
@@ -53,6 +54,8 @@ def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
         fun=model.objective_,
         gap=model.gap_,
         kkt=kkt,
+        certified=math.isfinite(model.gap_),
+        convex=status is not Status.STATIONARY,
         nit=model.n_iter_,
         nnz=nnz,
         status=status,

@@ -73,7 +73,7 @@ class Point:
 
 
 # Statuses that end a run between two calls of `consult`: the callback has yet to see the last row.
-_UNSEEN = (Status.GAP, Status.KKT, Status.STALLED, Status.NOT_FINITE)
+_UNSEEN = (Status.GAP, Status.KKT, Status.STATIONARY, Status.STALLED, Status.NOT_FINITE)
 
 
 @final

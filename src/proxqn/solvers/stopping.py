@@ -30,6 +30,10 @@ class Status(Enum):
 
     GAP = "converged: the duality gap is at most tol times the objective"
     KKT = "converged: the largest subgradient entry is at most tol times lam (no gap is known)"
+    STATIONARY = (
+        "converged to a stationary point: the largest subgradient entry is at most tol times lam "
+        "(the loss is not convex, so there is no certificate)"
+    )
     MAX_ITER = "stopped: max_iter iterations made before the tolerance was reached"
     STALLED = "stopped: no step lowers the objective by more than its rounding error"
     INTERRUPTED = "interrupted: the last accepted iterate is returned"
@@ -39,7 +43,7 @@ class Status(Enum):
     @property
     def success(self) -> bool:
         """Whether the tolerance was reached."""
-        return self in (Status.GAP, Status.KKT)
+        return self in (Status.GAP, Status.KKT, Status.STATIONARY)
 
 
 @final
@@ -49,6 +53,7 @@ class Certificate:
 
     bound: float  # lower bound on the optimum; -inf where the loss has no known dual
     kkt: float  # largest entry of the min-norm subgradient over all variables
+    convex: bool = True
 
 
 def certify(
@@ -58,7 +63,7 @@ def certify(
     kkt = at.violation(penalty)
     samples = oracle.sample_losses()
     if samples is None:
-        return Certificate(-math.inf, kkt)
+        return Certificate(-math.inf, kkt, oracle.convex)
     losses, weights = samples
     entropy = loss - float((at.w * at.g).sum())
     # A weight may stand on a coordinate that the sweep leaves out (a pair not in the model).
@@ -92,4 +97,6 @@ def reached(
     if math.isfinite(certificate.bound):
         good = objective - certificate.bound <= tol * abs(objective)
         return Status.GAP if good else None
-    return Status.KKT if certificate.kkt <= tol * penalty.lam else None
+    if not certificate.kkt <= tol * penalty.lam:
+        return None
+    return Status.KKT if certificate.convex else Status.STATIONARY
