@@ -142,8 +142,8 @@ def test_reached():
     assert stopping.reached(unknown, 100.0, penalty, 0.009) is None
 
 
-def test_every_status_is_a_sentence_and_only_two_are_success():
-    assert {s for s in Status if s.success} == {Status.GAP, Status.KKT}
+def test_every_status_is_a_sentence_and_only_three_are_success():
+    assert {s for s in Status if s.success} == {Status.GAP, Status.KKT, Status.STATIONARY}
     for status in Status:
         assert ": " in status.value
         assert len(status.value) > 20

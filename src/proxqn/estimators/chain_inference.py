@@ -84,10 +84,9 @@ class ChainInference:
 
     def log_probabilities(self, tokens: Tokens, labels: PartialLabels) -> Floats:
         """Return ``log P(y_i | x_i)`` of each sequence with the given labels."""
-        found = []
-        for block in self._blocks(tokens):
-            found.append(-self._forward(block, labels.cut(block.rows))[2])
-        return np.concatenate(found)
+        return -np.concatenate(
+            [self._forward(block, labels.cut(block.rows))[2] for block in self._blocks(tokens)]
+        )
 
     def n_best(self, tokens: Tokens, n: int) -> Iterator[tuple[NDArray[np.int64], Floats]]:
         """Yield each sequence's n best labellings [n, T] and their log-probabilities [n]."""
