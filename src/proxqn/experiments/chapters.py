@@ -6,15 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from proxqn.experiments import tables
 from proxqn.experiments.analysis import LEVELS, Comparison, Study
 from proxqn.experiments.claims import Claim, Verdict, claims
-from proxqn.experiments.figures import Drawing, draw, slug
+from proxqn.experiments.comparison_figures import by_passes, by_time
 from proxqn.experiments.methods import METHODS, REFERENCE, SGD_PAPER, WITHOUT_SHRINKING
 from proxqn.experiments.page import Chapter
-from proxqn.experiments.sections import Curves, Series
 from proxqn.experiments.words import (
     count,
     level_text,
@@ -163,19 +160,7 @@ def _used(study: Study, method: str) -> bool:
 
 def comparison_chapter(study: Study, comparison: Comparison, folder: Path) -> Chapter:
     """Return tables and figures for one λ."""
-    lam, clock = f"λ = {comparison.lam:g}", study.clock
-    figures = [
-        _draw(
-            study, _error_curves(comparison, clock, f"Relative objective difference, {lam}"), folder
-        ),
-        _draw(study, _nonzero_curves(comparison, clock, f"Nonzero weights, {lam}"), folder),
-    ]
-    if comparison is study.main:
-        early = _error_curves(comparison, clock, f"The same with logarithmic time, {lam}")
-        figures.append(_draw(study, early, folder, log_x=True))
-        accuracy = _accuracy_curves(comparison, clock, f"Test accuracy against time, {lam}")
-        if accuracy is not None:
-            figures.append(_draw(study, accuracy, folder))
+    lam = f"λ = {comparison.lam:g}"
     passes = tables.passes_table(
         comparison, comparison.shrinking, f"λ = {comparison.lam:g}, shrinking where a method does"
     )
@@ -187,7 +172,7 @@ def comparison_chapter(study: Study, comparison: Comparison, folder: Path) -> Ch
             passes,
             tables.end_table(comparison),
         ),
-        figures=figures,
+        figures=by_time(study, comparison, folder),
     )
 
 
@@ -232,9 +217,6 @@ def without_shrinking(study: Study, folder: Path) -> Chapter | None:
     runs = tuple(run for run in main.runs if run.method in kept)
     if not any(run.method in WITHOUT_SHRINKING for run in runs):
         return None
-    title = f"Relative objective difference over passes, without shrinking, λ = {main.lam:g}"
-    series = tuple(_series(run.title, run.passes, main.error(run)) for run in runs)
-    curves = Curves(title, "passes over the data", _ERROR_LABEL, True, series)
     fewest: dict[str, list[str]] = {}  # method -> levels
     for level in LEVELS:
         there = [(m.passes, run.title) for run in runs if (m := main.moment(run, level))]
@@ -255,7 +237,7 @@ def without_shrinking(study: Study, folder: Path) -> Chapter | None:
             text,
         ),
         tables=(tables.passes_table(main, runs, what),),
-        figures=[_draw(study, curves, folder, trim_x=True)],
+        figures=[by_passes(study, runs, folder)],
     )
 
 
@@ -296,54 +278,3 @@ def chapters(
         replace(chapter, title=prefix + chapter.title) for chapter in made if chapter is not None
     ]
     return in_short(study, found), named
-
-
-_ERROR_LABEL: Final = "(f(w) − f(w*)) / f(w*)"
-
-
-def _error_curves(comparison: Comparison, clock: str, title: str) -> Curves:
-    series = tuple(
-        _series(run.title, run.seconds, comparison.error(run)) for run in comparison.shrinking
-    )
-    return Curves(title, clock, _ERROR_LABEL, True, series)
-
-
-def _nonzero_curves(comparison: Comparison, clock: str, title: str) -> Curves:
-    series = tuple(_series(run.title, run.seconds, run.nonzeros) for run in comparison.shrinking)
-    return Curves(title, clock, "nonzero weights", True, series)
-
-
-def _accuracy_curves(comparison: Comparison, clock: str, title: str) -> Curves | None:
-    series = tuple(
-        Series(
-            run.title,
-            tuple(np.interp([p["seconds"] for p in run.record.scored], run.wall, run.seconds)),
-            tuple(point["accuracy"] for point in run.record.scored),
-        )
-        for run in comparison.shrinking
-        if run.record.scored
-    )
-    if not series:
-        return None
-    return Curves(title, clock, "test accuracy", False, series)
-
-
-def _series(label: str, x: np.ndarray, y: np.ndarray) -> Series:
-    return Series(label, tuple(x.tolist()), tuple(y.tolist()))
-
-
-def _draw(
-    study: Study, curves: Curves, folder: Path, *, log_x: bool = False, trim_x: bool = False
-) -> Drawing:
-    if trim_x:
-        curves = _trimmed(curves)
-    return draw(curves, folder, f"{study.spec.kind}-{slug(curves.title)}", log_x=log_x)
-
-
-def _trimmed(curves: Curves) -> Curves:
-    """Cut lines at a few times the passes of those without shrinking, lest SGD's fill the axis."""
-    without = {METHODS[name].title for name in WITHOUT_SHRINKING}
-    most = 2.0 * max(max(s.x) for s in curves.series if s.label in without)
-    lengths = [sum(x <= most for x in s.x) for s in curves.series]  # x only grows
-    cut = zip(curves.series, lengths, strict=True)
-    return replace(curves, series=tuple(Series(s.label, s.x[:n], s.y[:n]) for s, n in cut))
