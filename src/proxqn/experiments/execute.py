@@ -132,9 +132,9 @@ def execute(
 
 
 def _outcome(status: Status, *, reached: bool) -> Outcome:
+    if status.success:
+        return Outcome.CONVERGED
     match status:
-        case Status.GAP | Status.KKT:
-            return Outcome.CONVERGED
         case Status.CALLBACK:
             return Outcome.TARGET if reached else Outcome.TIME
         case Status.STALLED:
