@@ -90,7 +90,7 @@ def test_evaluation_is_not_timed(monkeypatch):
     plan = Plan("generated", "prox-qn", 1.0, 60.0, tol=1e-1, stop_error=None)
     told = []
 
-    def slow(row):
+    def slow(row, spent):
         told.append(row)
         time.sleep(0.05)
 

@@ -13,7 +13,7 @@ from proxqn.experiments.problem_spec import ProblemSpec
 from proxqn.experiments.records import Record, Store
 from proxqn.problem import Floats
 
-_TOO_SHORT: Final = 0.2  # seconds: clocks tick too coarsely to compare them
+TOO_SHORT: Final = 0.2  # seconds: clocks tick too coarsely to compare them
 LEVELS: Final = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 BUSY: Final = 0.95  # of a core: below it, wall time says more about the others on the machine
 SETTLED: Final = 0.10  # nonzeros count as settled once they stay within this of the optimum's
@@ -155,7 +155,7 @@ def study(spec: ProblemSpec, store: Store, asked: Sequence[str], main: float) ->
     Where a run on one thread did not have a core to itself, all are timed by the processor's clock.
     """
     same = [r for r in store.records() if r.origin.data == spec.identity]
-    shares = [_core_share(record) for record in same if record.seconds > _TOO_SHORT]
+    shares = [_core_share(record) for record in same if record.seconds > TOO_SHORT]
     by_processor = spec.threads == 1 and min(shares, default=1.0) < BUSY
     lams = sorted({record.plan.lam for record in same}, key=lambda lam: (lam != main, lam))
     column = "cpu_seconds" if by_processor else "seconds"

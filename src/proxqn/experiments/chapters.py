@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from proxqn.experiments import tables
-from proxqn.experiments.analysis import LEVELS, Comparison, Study
+from proxqn.experiments.analysis import LEVELS, TOO_SHORT, Comparison, Study
 from proxqn.experiments.claims import Claim, Verdict, claims
 from proxqn.experiments.comparison_figures import by_passes, by_time
 from proxqn.experiments.methods import METHODS, REFERENCE, SGD_PAPER, WITHOUT_SHRINKING
@@ -90,7 +90,7 @@ def what_was_run(study: Study) -> Chapter:
     record = study.main.reference
     machine, versions = record.origin.machine, record.origin.versions
     started = sorted(run.record.started for run in runs)
-    shares = [run.core_share for run in runs]
+    shares = [run.core_share for run in runs if run.record.seconds > TOO_SHORT]
     facts = [
         ("data", ", ".join(f"{n:,} {name}" for name, n in record.sizes.items())),
         ("machine", f"{machine['processor']}, {machine['cores']} cores, {machine['system']}"),

@@ -31,7 +31,7 @@ _SCORE_EVERY: Final = 1.25  # an iterate is set aside when training time has gro
 _FIRST_SCORE: Final = 0.01  # seconds
 _NEWS_SECONDS: Final = 0.25
 
-News = Callable[[Row], None]
+News = Callable[[Row, float], None]  # a row, and the seconds that count
 
 
 @final
@@ -54,12 +54,12 @@ class _Observer(Watcher):
             self._keep_at = max(_SCORE_EVERY * row.seconds, _FIRST_SCORE)
 
     def __call__(self, row: Row) -> bool:
-        if time.monotonic() - self._told_at >= _NEWS_SECONDS:
-            self._tell(row)
-            self._told_at = time.monotonic()
-        self.reached = self._target is not None and row.objective <= self._target
         # On a shared machine a run waits for its core: that must not cost it iterations.
         spent = min(row.seconds, self.cpu.get(row.iteration, row.seconds))
+        if time.monotonic() - self._told_at >= _NEWS_SECONDS:
+            self._tell(row, spent)
+            self._told_at = time.monotonic()
+        self.reached = self._target is not None and row.objective <= self._target
         return self.reached or spent >= self._plan.seconds
 
 
@@ -72,7 +72,7 @@ def execute(
     reference: float | None,
     load_seconds: float,
     alone: bool = True,
-    tell: News = lambda row: None,
+    tell: News = lambda row, spent: None,
 ) -> tuple[Record, list[dict[str, Any]]]:
     """Make a run and return its record and the rows of its trace.
 

@@ -76,8 +76,8 @@ def _run(
     reference = store.find(replace(plan, method=REFERENCE).name)
     known = plan.method != REFERENCE and reference is not None
 
-    def tell(row: Row) -> None:
-        _tell(plan.name, "training", seconds=row.seconds, objective=row.objective, nnz=row.nnz)
+    def tell(row: Row, spent: float) -> None:
+        _tell(plan.name, "training", seconds=spent, objective=row.objective, nnz=row.nnz)
 
     try:
         return execute(
