@@ -90,8 +90,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         Attributes whose values sum to less than this with every single label are left out. That
         leaves CRFsuite's attributes; it also cuts rare pairs of those that stay, and transitions.
     all_possible_states, all_possible_transitions : bool, optional
-        Weights also for the pairs that do not occur in the training data. Here both go together:
-        if one is true, both are, with a warning.
+        Weights also for the (attribute, label) and (label, label) pairs that do not occur in the
+        training data.
     c1 : float, optional
         The ℓ1 penalty, ``lam``. None or 0, CRFsuite's default, becomes 0.001, with a warning.
     c2 : float, optional
@@ -268,11 +268,11 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Translate the parameters into ChainCRF's, with one warning for what changes."""
         if notes := list(self._changes(dev=dev)):
             warnings.warn(f"proxqn.compat.CRF: {'; '.join(notes)}.", UserWarning, stacklevel=3)
-        unseen_pairs = self.all_possible_states or self.all_possible_transitions
         return {
             "lam": self.c1 or _C1_FOR_ZERO,
             "l2": 2.0 * (_DEFAULT_C2 if self.c2 is None else self.c2),
-            "pairs": "all" if unseen_pairs else "observed",
+            "pairs": "all" if self.all_possible_states else "observed",
+            "transition_pairs": "all" if self.all_possible_transitions else "observed",
             "end_weights": False,  # CRFsuite has none
             "max_iter": _DEFAULT_MAX_ITER if self.max_iterations is None else self.max_iterations,
             "tol": self.tol,
@@ -290,8 +290,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         ignored += ["keep_tempfiles"] * bool(self.keep_tempfiles) + ["X_dev", "y_dev"] * dev
         if ignored:
             yield f"without effect: {', '.join(ignored)}"
-        if bool(self.all_possible_states) != bool(self.all_possible_transitions):
-            yield "all_possible_states and all_possible_transitions differ; both are taken as True"
         if not self.c1:
             yield f"c1={self.c1} is taken as {_C1_FOR_ZERO}; pass a c1 above 0 for a sparse model"
 

@@ -112,3 +112,12 @@ def test_b_templates_are_routed_into_edges():
     templates = Templates.parse(TEMPLATE)
     assert [t.text for t in templates.edge] == ["B01:%x[0,1]"]
     assert templates.has_transitions
+
+
+@pytest.mark.parametrize("steps", ["observed", "all"])
+def test_transition_pairs(folder, cli, tmp_path, steps):
+    done = cli("train", "chain", folder / "train.txt", "--template", folder / "t.txt", "--lam",
+               "0.1", "--transition-pairs", steps, "-o", tmp_path / "m", "-q")  # fmt: skip
+    assert done.exit_code == 0
+    model = load_with_encoder(tmp_path / "m").model
+    assert (model.pairs, model.transition_pairs) == ("observed", steps)

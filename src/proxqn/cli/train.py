@@ -77,6 +77,8 @@ def train() -> None:
 @click.option("--pairs", type=click.Choice(["observed", "all"]), default="observed",
               show_default=True,
               help="Weights for pairs of label and feature that occur, or for all.")  # fmt: skip
+@click.option("--transition-pairs", type=click.Choice(["observed", "all"]), default=None,
+              help="The same for pairs of labels; as --pairs by default.")  # fmt: skip
 @click.option("--end-weights", is_flag=True,
               help="Weights for labels at the ends of a sequence.")  # fmt: skip
 @click.option("--min-freq", type=int, default=1, show_default=True,
@@ -98,6 +100,7 @@ def chain(data: str, template: str | None, **options: Any) -> None:
             reading,
             template,
             pairs=options["pairs"],
+            transition_pairs=options["transition_pairs"],
             end_weights=options["end_weights"],
             min_freq=options["min_freq"],
         )

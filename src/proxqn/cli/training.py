@@ -66,6 +66,7 @@ def train_chain(
     template: str | None,
     *,
     pairs: str,
+    transition_pairs: str | None,
     end_weights: bool,
     min_freq: int,
 ) -> None:
@@ -80,11 +81,19 @@ def train_chain(
     )
     labels = np.array([label for labels in encoded.labels or [] for label in labels])
     dev = None if request.dev is None else ChainDev(encoder, request.dev, reading)
-    model = ChainCRF(pairs=pairs, end_weights=end_weights, **request.parameters())  # type: ignore[arg-type]
+    structure: dict[str, Any] = {"pairs": pairs, "transition_pairs": transition_pairs}
+    model = ChainCRF(**structure, end_weights=end_weights, **request.parameters())
     edges = encoded.edges
     more = () if edges is None else (edges.indptr, edges.indices)
     problem = resuming.fingerprint(
-        request, encoded.X, labels, encoded.lengths, pairs, end_weights, *more
+        request,
+        encoded.X,
+        labels,
+        encoded.lengths,
+        pairs,
+        transition_pairs or pairs,
+        end_weights,
+        *more,
     )
     run = resuming.prepare(request, problem)
     if run.start is not None:

@@ -50,7 +50,11 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Strength of an additional ridge penalty; twice CRFsuite's ``c2``.
     pairs : {"all", "observed"}, default="all"
         Give a weight to every (label, feature) and (label, label) pair, or only to those that
-        occur in the training data: faster and smaller for text, where most never do.
+        occur in the training data: faster and smaller for text, where most never do. CRFsuite's
+        ``feature.possible_states``.
+    transition_pairs : {"all", "observed"}, optional
+        The same for (label, label) pairs alone, those of edge features included, where they shall
+        differ from ``pairs``: CRFsuite's ``feature.possible_transitions``.
     end_weights : bool or None, default=None
         Give each label a weight for beginning and one for ending a sequence. None gives them only
         where every sequence has one token, as with scikit-learn's usual X: there the weight for
@@ -165,6 +169,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         l2: float = 0.0,
         pairs: Literal["all", "observed"] = "all",
+        transition_pairs: Literal["all", "observed"] | None = None,
         end_weights: bool | None = None,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         templates: Templates | str | None = None,
@@ -181,6 +186,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.lam = lam
         self.l2 = l2
         self.pairs = pairs
+        self.transition_pairs = transition_pairs
         self.end_weights = end_weights
         self.class_weight = class_weight
         self.templates = templates
@@ -235,7 +241,9 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Itself. Ctrl-C ends the fit at the last accepted iterate, with a warning.
         """
         _fitting.check_settings(self)
-        pairs = _as_pairs(self.pairs)
+        pairs = _as_pairs("pairs", self.pairs)
+        steps = self.transition_pairs
+        transition_pairs = None if steps is None else _as_pairs("transition_pairs", steps)
         goes_on = self.warm_start and hasattr(self, "coef_")
         known = self.classes_ if goes_on else None
         data = named_input.read_training(self, X, y, lengths, sample_weight, goes_on=goes_on)
@@ -260,6 +268,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_labels=len(classes),
             end_weights=tokens.alone if self.end_weights is None else self.end_weights,
             pairs=pairs,
+            transition_pairs=transition_pairs,
             sample_weight=weights,
             n_jobs=_fitting.resolve_n_jobs(self.n_jobs),
         )
@@ -492,11 +501,11 @@ class _Fitted:
     encoder: SequenceEncoder | None
 
 
-def _as_pairs(pairs: str) -> Pairs:
+def _as_pairs(name: str, pairs: str) -> Pairs:
     try:
         return Pairs(pairs)
     except ValueError:
-        raise ValueError(f"pairs must be 'all' or 'observed', got {pairs!r}.") from None
+        raise ValueError(f"{name} must be 'all' or 'observed', got {pairs!r}.") from None
 
 
 def _all_classes(labels: NDArray[Any], known: NDArray[Any] | None) -> NDArray[Any]:

@@ -17,6 +17,7 @@ def chain_loss(
     n_labels: int,
     end_weights: bool,
     pairs: Pairs,
+    transition_pairs: Pairs | None,
     sample_weight: Floats | None,
     n_jobs: int,
 ) -> ChainOracle | LatticeOracle:
@@ -30,6 +31,7 @@ def chain_loss(
             tokens.lengths,
             n_labels=n_labels,
             pairs=pairs,
+            transition_pairs=transition_pairs,
             sample_weight=sample_weight,
             n_jobs=n_jobs,
         )
@@ -40,6 +42,7 @@ def chain_loss(
         n_labels=n_labels,
         edges=None if plain else tokens.edges,
         pairs=pairs,
+        transition_pairs=transition_pairs,
         sample_weight=sample_weight,
         n_jobs=n_jobs,
     )

@@ -44,7 +44,9 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     lengths : array of shape (n_sequences,)
         Tokens of each sequence, at least one.
     pairs : Pairs
-        Weights for all pairs or only for those seen in the data.
+        Weights for all (feature, label) pairs or only for those seen in the data.
+    transition_pairs : Pairs, optional
+        The same for pairs of neighbouring labels; as ``pairs`` by default.
     sample_weight : array of shape (n_sequences,), optional
         Factors of the sequences' losses.
     n_jobs : int
@@ -70,6 +72,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         *,
         n_labels: int,
         pairs: Pairs = Pairs.ALL,
+        transition_pairs: Pairs | None = None,
         sample_weight: Floats | None = None,
         n_jobs: int = 1,
         kernels: ModuleType = _kernels,
@@ -92,6 +95,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._pairs: tuple[Ints, NDArray[np.int32]] | None = None  # admitted labels per column
         if pairs is Pairs.OBSERVED:
             self._pairs = self._features.observed_pairs(slot_labels, n_labels)
+        if (transition_pairs or pairs) is Pairs.OBSERVED:
             self._admitted = self._label_pair_counts(None) > 0
 
     @property
@@ -102,9 +106,9 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     @property
     def n_parameters(self) -> int:
         """d: all labels x all features + label pairs, or the observed ones of these."""
-        if self._pairs is None:
-            return self.n_labels * self.data.n_features + self.n_labels**2
-        return len(self._pairs[1]) + int(self._admitted.sum())
+        everything = self.n_labels * self.data.n_features
+        n_states = everything if self._pairs is None else len(self._pairs[1])
+        return n_states + int(self._admitted.sum())
 
     @property
     def n_samples(self) -> int:
@@ -239,20 +243,13 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         ones = np.ones(self.n_samples) if self._weights is None else self._weights
         self._observed = self._label_pair_counts(ones * sequences)
 
-    def admit(
-        self, pairs: tuple[Ints, NDArray[np.int32]] | None, admitted: NDArray[np.bool_]
-    ) -> None:
-        """Say which weights there are, where the labels alone do not.
+    def admit_states(self, pairs: tuple[Ints, NDArray[np.int32]]) -> None:
+        """Say which labels have a weight with each feature, where the labels alone do not."""
+        self._pairs = pairs
 
-        Parameters
-        ----------
-        pairs : tuple or None
-            Labels admitted with each feature, as ``Features.observed_pairs`` returns them; None for
-            all.
-        admitted : array of shape (n_labels, n_labels)
-            Label pairs that have a weight.
-        """
-        self._pairs, self._admitted = pairs, admitted
+    def admit_transitions(self, admitted: NDArray[np.bool_]) -> None:
+        """Say which label pairs have a weight, shape (n_labels, n_labels)."""
+        self._admitted = admitted
 
     def samples(self) -> SampleSteps:
         """Return a stepper over single sequences, for stochastic gradient descent."""

@@ -63,7 +63,7 @@ class ChainBlocks(BlockSteps):
             layout.token_slot,
             labels[layout.token_slot],
             labels,
-            None if pairs is None else admitted.astype(np.float64),
+            None if admitted.all() else admitted.astype(np.float64),
         )
 
     @property

@@ -58,7 +58,7 @@ class ChainSamples(SampleSteps):
             None if pairs is None else self._unigrams.mask(*pairs),
             n_labels,
             labels[layout.token_slot],
-            None if pairs is None else admitted.astype(np.float64),
+            None if admitted.all() else admitted.astype(np.float64),
             int(layout.lengths.max()),
         )
 

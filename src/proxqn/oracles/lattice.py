@@ -36,8 +36,9 @@ class LatticeOracle(Oracle):
 
     Parameters
     ----------
-    X, lengths, n_labels, pairs, sample_weight, n_jobs
-        As in :class:`ChainOracle`; tokens that may have any label are no observation of a pair.
+    X, lengths, n_labels, pairs, transition_pairs, sample_weight, n_jobs
+        As in :class:`ChainOracle`; edge features are with the transitions, and tokens that may
+        have any label are no observation of a pair.
     labels : array of shape (n_tokens,) or PartialLabels
         True labels.
     edges : csr_array of shape (n_tokens, n_edge_features), optional
@@ -65,6 +66,7 @@ class LatticeOracle(Oracle):
         n_labels: int,
         edges: sp.csr_array | None = None,
         pairs: Pairs = Pairs.ALL,
+        transition_pairs: Pairs | None = None,
         sample_weight: Floats | None = None,
         n_jobs: int = 1,
         kernels: ModuleType = _kernels,
@@ -76,6 +78,7 @@ class LatticeOracle(Oracle):
             lengths,
             n_labels=n_labels,
             pairs=pairs if given.complete else Pairs.ALL,
+            transition_pairs=transition_pairs if given.complete else Pairs.ALL,
             sample_weight=sample_weight,
             n_jobs=n_jobs,
             kernels=kernels,
@@ -89,14 +92,15 @@ class LatticeOracle(Oracle):
         patterns = EdgePatterns.from_csr(sp.csr_array(edges), chain.layout.lengths)
         self._set_up(chain, patterns, given, sample_weight, kernels)
         self._admitted: Ints | None = None
-        if pairs is Pairs.OBSERVED:
-            evidence = given.evidence()
-            self._admitted = observed.edges(patterns, evidence)
-            if not given.complete:
-                chain.admit(
-                    observed.states(sp.csr_array(X), chain.data.columns, evidence),
-                    observed.transitions(evidence, chain.layout.lengths),
-                )
+        steps = transition_pairs or pairs
+        if steps is Pairs.OBSERVED:
+            self._admitted = observed.edges(patterns, given.evidence())
+        if not given.complete and pairs is Pairs.OBSERVED:
+            chain.admit_states(
+                observed.states(sp.csr_array(X), chain.data.columns, given.evidence())
+            )
+        if not given.complete and steps is Pairs.OBSERVED:
+            chain.admit_transitions(observed.transitions(given.evidence(), chain.layout.lengths))
 
     @property
     def n_coordinates(self) -> int:

@@ -41,7 +41,8 @@ def pack(saved: SavedChain) -> Contents:
     arrays: dict[str, NDArray[Any]] = {}
     meta: dict[str, Any] = {
         "parameters": pack_parameters(model)
-        | {"end_weights": model.end_weights, "pairs": model.pairs},
+        | {"end_weights": model.end_weights, "pairs": model.pairs}
+        | ({} if model.transition_pairs is None else {"transition_pairs": model.transition_pairs}),
         "fit": pack_fit(model),
         "labels": pieces.pack_labels(model.classes_),
     }
