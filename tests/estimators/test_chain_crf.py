@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import signal
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from proxqn import ChainCRF, ChainOracle, ProxQN
+from proxqn.estimators import chain_inference
 from proxqn.solvers.stopping import Status
 
 
@@ -245,6 +247,49 @@ def test_predicting_in_many_threads_at_once(fitted, data):
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(lambda _: fitted.predict(X, lengths), range(64)):
             assert (found == expected).all()
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_marginals"])
+def test_kernels_release_the_gil(method, monkeypatch):
+    """Another thread runs while a kernel does: the interpreter itself is told never to switch."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 3))
+    model = ChainCRF(lam=1.0, max_iter=1).fit(X[:200], np.arange(200) % 100, [200])
+    ran = []  # for each kernel call: whether the other thread ran during it
+    wanted, done = threading.Event(), threading.Event()
+
+    class Spied:
+        def __init__(self, kernel):
+            self._kernel = kernel
+
+        def __getattr__(self, name):
+            def call(*arguments):
+                done.clear()
+                wanted.set()
+                before = done.is_set()
+                getattr(self._kernel, name)(*arguments)
+                ran.append(not before and done.is_set())
+
+            return call
+
+    def other():
+        while wanted.wait(timeout=10):
+            wanted.clear()
+            done.set()
+
+    make = chain_inference.chain_kernel
+    monkeypatch.setattr(chain_inference, "chain_kernel", lambda *a, **k: Spied(make(*a, **k)))
+    threading.Thread(target=other, daemon=True).start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000.0)
+    try:
+        for _ in range(20):  # on a busy machine the other thread may get no processor in time
+            getattr(model, method)(X, [12_000])
+            if any(ran):
+                break
+    finally:
+        sys.setswitchinterval(interval)
+    assert any(ran)
 
 
 def test_prediction_in_blocks_equals_prediction_at_once(fitted, data, monkeypatch):

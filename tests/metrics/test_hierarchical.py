@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV
 
+from proxqn import HierarchicalClassifier
 from proxqn.data.hierarchy import Hierarchy
 from proxqn.metrics import (
     hierarchical_f1,
+    hierarchical_f1_scorer,
     hierarchical_precision,
     hierarchical_recall,
     hierarchical_scores,
@@ -82,3 +85,16 @@ def test_errors() -> None:
         hierarchical_scores(["cat"], ["cat"], TREE, average="weighted")
     with pytest.raises(ValueError, match="'mouse'"):
         hierarchical_scores(["mouse"], ["cat"], TREE)
+
+
+def test_the_scorer_works_in_a_search():
+    tree = Hierarchy.from_nested({"animal": ["cat", "dog"], "plant": ["oak", "fig"]})
+    X, y = np.tile(np.eye(4), (6, 1)), np.tile(["cat", "dog", "oak", "fig"], 6)
+    search = GridSearchCV(
+        HierarchicalClassifier(tree), {"lam": [0.1, 100.0]}, cv=3,
+        scoring=hierarchical_f1_scorer(tree), error_score="raise",
+    ).fit(X, y)  # fmt: skip
+    assert search.best_params_ == {"lam": 0.1}
+    assert search.best_score_ == 1.0
+    worst = hierarchical_f1(y, search.estimator.set_params(lam=100.0).fit(X, y).predict(X), tree)
+    assert search.cv_results_["mean_test_score"][1] == pytest.approx(worst)

@@ -4,6 +4,7 @@ from proxqn.metrics.entities import Entity, Scheme, extract_entities
 from proxqn.metrics.hierarchical import (
     HierarchicalScores,
     hierarchical_f1,
+    hierarchical_f1_scorer,
     hierarchical_precision,
     hierarchical_recall,
     hierarchical_scores,
@@ -35,6 +36,7 @@ __all__ = [
     "entity_scores",
     "extract_entities",
     "hierarchical_f1",
+    "hierarchical_f1_scorer",
     "hierarchical_precision",
     "hierarchical_recall",
     "hierarchical_scores",

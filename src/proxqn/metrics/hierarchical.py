@@ -113,6 +113,23 @@ def hierarchical_f1(
     return hierarchical_scores(y_true, y_pred, hierarchy, average=average).f1
 
 
+def hierarchical_f1_scorer(hierarchy: Hierarchy, *, average: Average = "micro") -> Any:
+    """Return a scorer for scikit-learn's searches, whose estimators predict nodes of the tree.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> tree = Hierarchy.from_paths(["animal cat", "animal dog", "plant oak"])
+    >>> always_cat = DummyClassifier(strategy="constant", constant="cat")
+    >>> X, y = np.zeros((3, 1)), ["cat", "dog", "oak"]
+    >>> hierarchical_f1_scorer(tree)(always_cat.fit(X, y), X, y)
+    0.5
+    """
+    from sklearn.metrics import make_scorer
+
+    return make_scorer(hierarchical_f1, hierarchy=hierarchy, average=average)
+
+
 def _path_overlaps(
     y_true: Iterable[Any], y_pred: Iterable[Any], hierarchy: Hierarchy
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
