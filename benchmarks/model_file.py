@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from benchmarks.given_weights import chain_with_weights
 from scipy.optimize import OptimizeResult
 
 from proxqn import ChainCRF
@@ -30,13 +31,9 @@ from proxqn.solvers.stopping import Status
 def large_model(n_features: int) -> tuple[ChainCRF, SequenceEncoder]:
     names = Vocabulary.from_names([f"U{j % 20:02d}:word{j}" for j in range(n_features)])
     rng = np.random.default_rng(0)
-    model = ChainCRF()
-    model.classes_ = np.array(["B", "I", "O"])
-    model.n_features_in_ = n_features
     rows, columns = rng.integers(3, size=n_features), np.arange(n_features)
-    model.coef_ = sp.csr_array((rng.normal(size=n_features), (rows, columns)))
-    model.transitions_ = rng.normal(size=(3, 3))
-    model.start_weights_ = model.end_weights_ = np.zeros(3)
+    coef = sp.csr_array((rng.normal(size=n_features), (rows, columns)))
+    model = chain_with_weights(coef, rng.normal(size=(3, 3)), np.array(["B", "I", "O"]))
     model.objective_, model.gap_, model.n_iter_, model.n_parameters_ = 1.0, 0.0, 1, 3 * n_features
     model.status_ = Status.GAP
     model.result_ = OptimizeResult(kkt=0.0)

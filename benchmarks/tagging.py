@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pycrfsuite
 from benchmarks.data import REPOSITORY, data_file
+from benchmarks.given_weights import chain_with_weights
 from benchmarks.peers import crfsuite
 from benchmarks.peers.problem import Problem
 from benchmarks.problems import TEMPLATES
@@ -92,19 +93,11 @@ def set_up(folder: Path, limit: int | None, iterations: int) -> Setting:
         encoder=encoder,
         test=test,
         attributes=_attributes(test),
-        ours=_with_weights(model, classes, train.X.shape[1]),
+        ours=chain_with_weights(
+            *crfsuite.read_weights(model, len(classes), train.X.shape[1]), classes
+        ),
         theirs=tagger,
     )
-
-
-def _with_weights(model: Path, classes: Any, n_features: int) -> ChainCRF:
-    """Return our estimator as if fitted, with the weights of CRFsuite's model."""
-    coef, transitions = crfsuite.read_weights(model, len(classes), n_features)
-    ours = ChainCRF()
-    ours.coef_, ours.transitions_, ours.classes_ = coef, transitions, classes
-    ours.start_weights_ = ours.end_weights_ = np.zeros(len(classes))
-    ours.n_features_in_ = n_features
-    return ours
 
 
 def _attributes(encoded: EncodedSequences) -> list[list[list[str]]]:

@@ -127,6 +127,24 @@ def test_records_bring_labels_and_weights():
     assert flat(model.predict(rows)) == ["B", "I", "B", "I", "O"]
 
 
+def test_series_arrays_tuples_and_sets():
+    pd = pytest.importorskip("pandas")
+    expected = ChainCRF(**SETTINGS).fit(dicts(), Y)
+    series = ChainCRF(**SETTINGS).fit(pd.Series(dicts()), pd.Series(Y))
+    assert series.objective_ == expected.objective_
+    assert flat(series.predict(pd.Series(dicts()))) == flat(expected.predict(dicts()))
+    assert ChainCRF(**SETTINGS).fit(tuple(map(tuple, dicts())), Y).objective_ == expected.objective_
+    objects = np.empty(len(ROWS), dtype=object)
+    objects[:] = dicts()
+    assert ChainCRF(**SETTINGS).fit(objects, Y).objective_ == expected.objective_
+    words = [[w for w, _ in seq] for seq in ROWS]
+    plain = ChainCRF(**SETTINGS).fit(words, Y)
+    arrays = ChainCRF(**SETTINGS).fit([np.array(w) for w in words], [np.array(y) for y in Y])
+    sets = ChainCRF(**SETTINGS).fit([[{w} for w in sequence] for sequence in words], Y)
+    assert plain.objective_ == arrays.objective_ == sets.objective_
+    assert arrays.count_unseen([np.array(["the", "wolf"])]) == 1
+
+
 def test_marginals_as_dicts():
     model = ChainCRF(**SETTINGS).fit(dicts(), Y)
     table, tokens = model.predict_marginals(dicts()), model.predict_marginal_dicts(dicts())

@@ -81,6 +81,13 @@ FIT = {
         ValueError,
         "class_weight needs a label for every token",
     ),
+    "NaN among texts": ({"y": ["a", np.nan, "a", "b"]}, ValueError, "contains NaN"),
+    "NaN among texts in a list": (
+        {"X": [X[:2], X[2:]], "y": [["a", np.nan], ["a", "b"]]},
+        (ValueError, TypeError),
+        "y mixes text and numbers|contains NaN",
+    ),
+    "a number among texts": ({"y": ["a", 1, "a", "b"]}, TypeError, "y mixes labels of types"),
     "mixed y": (
         {"y": np.array(["a", 1, "a", 1], dtype=object)},
         TypeError,

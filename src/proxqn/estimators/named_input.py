@@ -34,7 +34,7 @@ def is_named(X: Any, sequence_id: str | None) -> bool:
         return sequence_id is not None
     if isinstance(X, Iterator):
         return True
-    if not isinstance(X, list | tuple) and not (isinstance(X, np.ndarray) and X.ndim == 1):
+    if not _is_listed(X):
         return False
     return any(_first_token_is_named(sequence) for sequence in _up_to_the_first_full(X))
 
@@ -77,6 +77,7 @@ def read_training(
 ) -> Training:
     """Read training data of any form; a fit that goes on keeps the columns it has."""
     old = estimator.encoder_ if goes_on else None
+    X = _plain(X)
     if not is_named(X, estimator.sequence_id):
         tokens = sequence_input.read_tokens(estimator, X, lengths, reset=not goes_on)
         return Training(tokens, old, y, sample_weight)
@@ -100,6 +101,7 @@ def read_training(
 
 def read_new(estimator: Any, X: Any, lengths: Any) -> Tokens:
     """Read sequences for a fitted model; features it does not know are left out."""
+    X = _plain(X)
     if not is_named(X, estimator.sequence_id):
         return sequence_input.read_tokens(estimator, X, lengths, reset=False)
     _refuse_lengths(lengths)
@@ -111,7 +113,7 @@ def read_new(estimator: Any, X: Any, lengths: Any) -> Tokens:
 
 def count_unseen(estimator: Any, X: Any) -> int:
     """Count the occurrences of named features that a fitted model does not know."""
-    return _checked(estimator.encoder_).transform(X).n_unseen
+    return _checked(estimator.encoder_).transform(_plain(X)).n_unseen
 
 
 def _checked(encoder: SequenceEncoder | None) -> SequenceEncoder:
@@ -138,6 +140,22 @@ def _refuse_lengths(lengths: Any) -> None:
         )
 
 
+def _plain(X: Any) -> Any:
+    """Return a Series of sequences, and sequences that are arrays of text, as lists."""
+    X = sequence_input.as_list(X)
+    if not _is_listed(X):
+        return X
+    return [s.tolist() if _is_array_of_text(s) else s for s in X]
+
+
+def _is_listed(X: Any) -> bool:
+    return isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.ndim == 1)
+
+
+def _is_array_of_text(sequence: Any) -> bool:
+    return isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind in "USO"
+
+
 def _up_to_the_first_full(X: Any) -> Iterator[Any]:
     for sequence in X:
         yield sequence
@@ -150,4 +168,4 @@ def _first_token_is_named(sequence: Any) -> bool:
         return True
     while isinstance(sequence, list | tuple) and sequence:
         sequence = sequence[0]
-    return isinstance(sequence, Mapping | str | bytes)
+    return isinstance(sequence, Mapping | set | frozenset | str | bytes)

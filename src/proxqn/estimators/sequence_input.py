@@ -8,6 +8,7 @@ with names are read by ``named_input``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -103,7 +104,7 @@ def flat_labels(y: Any, tokens: Tokens) -> NDArray[Any]:
             "y is a list of sequences, but X is one matrix. Pass y flat, one label a row of X, or "
             "X as a list of matrices."
         )
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    labels: NDArray[Any] = column_or_1d(_label_array(y), warn=True)
     return labels
 
 
@@ -218,7 +219,26 @@ def join(sequences: Sequence[Any]) -> tuple[Any, Ints]:
     return np.concatenate(parts), lengths
 
 
+def as_list(values: Any) -> Any:
+    """Return a pandas Series as a list, anything else as it is; who holds one has pandas."""
+    pandas = sys.modules.get("pandas")
+    return values.tolist() if pandas and isinstance(values, pandas.Series) else values
+
+
+def _label_array(labels: Any) -> NDArray[Any]:
+    """Return labels as an array; not as NumPy does, which makes the text 'nan' of a NaN."""
+    array: NDArray[Any] = np.asarray(labels)
+    if array.dtype.kind not in "US" or array.ndim != 1 or array is labels:
+        return array
+    given = list(labels)
+    if any(not isinstance(label, str | bytes) for label in given):
+        array = np.empty(len(given), dtype=object)
+        array[:] = given
+    return array
+
+
 def _join_labels(y: Any, lengths: Ints) -> NDArray[Any]:
+    y = as_list(y)
     if not isinstance(y, Sequence | np.ndarray) or isinstance(y, str):
         raise TypeError(
             f"y must be a list with one list of labels a sequence, as X is a list; got a "
@@ -226,7 +246,7 @@ def _join_labels(y: Any, lengths: Ints) -> NDArray[Any]:
         )
     if len(y) != len(lengths):
         raise ValueError(f"y has {len(y)} sequences, but X has {len(lengths)}.")
-    parts = [np.asarray(labels) for labels in y]
+    parts = [_label_array(labels) for labels in y]
     for i, (part, length) in enumerate(zip(parts, lengths, strict=True)):
         if part.ndim != 1:
             raise ValueError(
