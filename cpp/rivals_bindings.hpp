@@ -32,11 +32,12 @@ class SampleKernel {
     std::fill(last_.begin(), last_.end(), 0);
     std::fill(q_.data(), q_.data() + q_.size(), 0.0);
   }
-  void descend(Array<const std::int64_t> order, double rate, double lam) {
+  void descend(Array<const std::int64_t> order, double rate, double lam, double l2) {
     auto lazy = weights();
+    if (l2 > 0.0) lazy.users = users();
     nb::gil_scoped_release release;
-    proxqn::run_sgd(model_, data_.rows(), lazy, {rate, lam}, order.data(), order.shape(0), k_, u_,
-                    stamp_);
+    proxqn::run_sgd(model_, data_.rows(), lazy, {rate, lam, l2}, order.data(), order.shape(0), k_,
+                    u_, stamp_);
   }
   void settle() {
     nb::gil_scoped_release release;
@@ -60,8 +61,24 @@ class SampleKernel {
   }
   proxqn::LazyWeights weights() {
     return {w_.data(), q_.data(), pointer(admitted_), static_cast<std::int64_t>(w_.shape(1)),
-            last_.data()};
+            last_.data(), nullptr};
   }
+  const double* users() {  // counted once, when a ridge first asks for it
+    if (users_.empty()) {
+      users_.assign(w_.shape(0), 0.0);
+      std::vector<std::int64_t> seen(w_.shape(0), -1);
+      const auto rows = data_.rows();
+      for (std::int64_t i = 0; i < rows.n_samples; ++i)
+        for (std::int64_t e = rows.row_start[rows.sample_start[i]];
+             e < rows.row_start[rows.sample_start[i + 1]]; ++e)
+          if (std::int64_t& last = seen[rows.columns[e]]; last != i) {
+            last = i;
+            users_[rows.columns[e]] += 1.0;
+          }
+    }
+    return users_.data();
+  }
+  std::vector<double> users_;
   RowArrays data_;
   Array<double, 2> w_, q_;
   Optional<const double, 2> admitted_;
@@ -248,7 +265,7 @@ class TreeBlockKernel : public BlockKernel<proxqn::TreeBlockModel> {
 template <class Kernel>
 static void def_sample_methods(nb::class_<Kernel>& c) {
   c.def("restart", &Kernel::restart)
-      .def("descend", &Kernel::descend, "order"_a, "rate"_a, "lam"_a)
+      .def("descend", &Kernel::descend, "order"_a, "rate"_a, "lam"_a, "l2"_a)
       .def("settle", &Kernel::settle)
       .def("loss", &Kernel::loss, "order"_a);
 }

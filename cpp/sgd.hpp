@@ -5,6 +5,10 @@
 //     w > 0:  w' = max(0, w - (u + q)),   w < 0:  w' = min(0, w + (u - q)),   q += w' - w,
 // only when a sample uses it. Doing this once before the sample is scored gives the same weights as
 // penalising all of them in every step, since nothing else happens to a weight in between.
+//
+// A ridge (l2/2)|w|^2 is part of the loss: a column used by n_c samples gets l2/(2 n_c) of its weights'
+// squares in each of these samples' losses, which sum to the ridge, so that a sample still touches
+// only its own features. It is stepped on implicitly, w /= 1 + eta l2/n_c, which no rate makes unstable.
 #pragma once
 #include "sequence.hpp"
 #include "simd.hpp"
@@ -23,7 +27,7 @@ struct SampleRows {
 };
 
 struct Schedule {
-  double rate, lam;  // eta_0; lambda of the sum over all N samples
+  double rate, lam, l2;  // eta_0; lambda and the ridge of the sum over all N samples
   double eta(std::int64_t k, std::int64_t n) const {
     return rate / (1.0 + static_cast<double>(k) / static_cast<double>(n));
   }
@@ -35,6 +39,8 @@ struct LazyWeights {
   const double* admitted;  // [n_columns][width] 1 for weights of the model, 0 for others; null: all
   std::int64_t width;      // a multiple of 8
   std::int32_t* last;      // [n_columns] the last sample that used a column, counted as stamp
+  const double* users;     // [n_columns] n_c, how many samples use a column; null: no ridge
+  double pull = 0.0;       // eta l2 of the current step
 };
 
 PROXQN_INLINE void penalise(double* w, double* q, std::int64_t n, double u) {
@@ -46,6 +52,10 @@ PROXQN_INLINE void penalise(double* w, double* q, std::int64_t n, double u) {
     store8(w + y, after);
     store8(q + y, received + (after - before));
   }
+}
+
+PROXQN_INLINE void scale(double* w, std::int64_t n, double factor) {
+  for (std::int64_t y = 0; y < n; y += 8) store8(w + y, factor * load8(w + y));
 }
 
 PROXQN_INLINE void add_scaled(const double* from, double factor, std::int64_t n, double* to) {
@@ -75,6 +85,7 @@ PROXQN_INLINE void score_row(const SampleRows& d, LazyWeights& lazy, std::int64_
     double* w = lazy.w + c * n;
     if (Use && lazy.last[c] != stamp) {
       penalise(w, lazy.q + c * n, n, u);
+      if (lazy.users) scale(w, n, 1.0 / (1.0 + lazy.pull / lazy.users[c]));
       lazy.last[c] = stamp;
     }
     const double v = d.values ? d.values[e] : 1.0;
@@ -136,7 +147,8 @@ PROXQN_INLINE void descend_rows(const SampleRows& d, LazyWeights& lazy, std::int
 
 // One step a sample in the given order; k and u go on from call to call. A Model has
 //   residuals(i, x, r): r = P - truth from the scores x of sample i's rows
-//   descend_own(i, eta, u): the step on weights that belong to no column (transitions)
+//   descend_own(i, eta, pull, u): the step on weights that belong to no column (transitions), which
+//     are first divided by 1 + pull
 template <class Model>
 PROXQN_INLINE void sgd_steps(Model& model, const SampleRows& d, LazyWeights& lazy,
                              const Schedule& schedule, const std::int64_t* order, std::int64_t n,
@@ -144,11 +156,12 @@ PROXQN_INLINE void sgd_steps(Model& model, const SampleRows& d, LazyWeights& laz
   for (std::int64_t at = 0; at < n; ++at, ++k) {
     const std::int64_t i = order[at];
     const double eta = schedule.eta(k, d.n_samples);
+    lazy.pull = eta * schedule.l2;
     score_rows<true>(d, lazy, i, u, ++stamp, model.x());
     model.residuals(i);
     u += eta * schedule.lam / static_cast<double>(d.n_samples);
     descend_rows(d, lazy, i, eta * d.weight(i), model.r());
-    model.descend_own(i, eta * d.weight(i), u);
+    model.descend_own(i, eta * d.weight(i), lazy.pull / static_cast<double>(d.n_samples), u);
   }
 }
 
@@ -198,8 +211,10 @@ struct ChainSampleModel {
       received[j] += after - w;
     }
   }
-  PROXQN_INLINE void descend_own(std::int64_t i, double eta, double u) {
+  PROXQN_INLINE void descend_own(std::int64_t i, double eta, double pull, double u) {
     const std::int64_t L = pairs.L, first = sample_start[i];
+    if (pull > 0.0)
+      for (std::int64_t j = 0; j < L * L; ++j) pairs.lambda[j] /= 1.0 + pull;
     for (std::int64_t t = first + 1; t < sample_start[i + 1]; ++t)
       expected[labels[t - 1] * pairs.Lp + labels[t]] -= 1.0;
     for (std::int64_t a = 0; a < L; ++a)

@@ -62,7 +62,7 @@ struct TreeSampleModel {
     tree.subtract_path(leaves[i], 1.0, residual.get());
     residual[0] = 0.0;  // exactly, whatever the rounding
   }
-  PROXQN_INLINE void descend_own(std::int64_t, double, double) {}
+  PROXQN_INLINE void descend_own(std::int64_t, double, double, double) {}
   void penalise_own(double) {}
 };
 

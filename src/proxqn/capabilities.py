@@ -30,7 +30,7 @@ class SampleSteps(ABC):
         """Go to ``weights``, with no step made and no penalty received."""
 
     @abstractmethod
-    def descend(self, order: Ints, *, rate: float, lam: float) -> None:
+    def descend(self, order: Ints, *, rate: float, lam: float, l2: float = 0.0) -> None:
         """Make a step with each sample in turn, by ``rate / (1 + k/N)`` in the k-th step so far."""
 
     @abstractmethod

@@ -17,18 +17,23 @@ from proxqn.problem import SparseVector
 from proxqn.solvers.sgd import SGD
 
 
-def tsuruoka(single, order, n, rate, lam, used):
+def tsuruoka(single, order, n, rate, lam, l2=0.0, shares=None, n_columns_weights=0):
     """Figure 2 of the paper, every weight penalised in every step, no laziness.
 
-    ``single[i]`` is the oracle of sample i alone and ``used[i]`` marks the weights it may touch.
+    ``single[i]`` is the oracle of sample i alone. Of the ridge, sample i has ``shares[i]``, and
+    steps on it implicitly: on the weights of its features before its gradient is taken, on the
+    transitions, which come after ``n_columns_weights``, with its gradient.
     """
     d = single[0].n_coordinates
     w, q, u = np.zeros(d), np.zeros(d), 0.0
     for k, i in enumerate(order):
         eta = rate / (1.0 + k / n)
         u += eta * lam / n
+        pull = np.ones(d) if shares is None else 1.0 + eta * l2 * shares[i]
+        w[:n_columns_weights] /= pull[:n_columns_weights]
         go_to(single[i], sparse(w))
-        w -= eta * np.where(used, full_gradient(single[i]), 0.0)
+        w[n_columns_weights:] /= pull[n_columns_weights:]
+        w -= eta * full_gradient(single[i])
         before = w.copy()
         w = np.where(w > 0, np.maximum(0.0, w - (u + q)), np.minimum(0.0, w + (u - q)))
         q += w - before
@@ -70,7 +75,7 @@ def test_lazy_steps_equal_the_transcription_on_chains(n_labels, weighted):
     samples.restart(SparseVector.empty())
     samples.descend(order[:17], rate=0.3, lam=lam)
     samples.descend(order[17:], rate=0.3, lam=lam)
-    expected = tsuruoka(one_sequence_oracles(data), order, n, 0.3, lam, True)
+    expected = tsuruoka(one_sequence_oracles(data), order, n, 0.3, lam)
     w = samples.weights()
     np.testing.assert_allclose(dense(w, oracle.n_coordinates), expected, atol=1e-10)
     assert 0 < len(w.values) < oracle.n_coordinates
@@ -92,7 +97,7 @@ def test_lazy_steps_equal_the_transcription_on_trees():
     samples = oracle.samples()
     samples.restart(SparseVector.empty())
     samples.descend(order, rate=0.5, lam=3.0)
-    expected = tsuruoka(single, order, oracle.n_samples, 0.5, 3.0, True)
+    expected = tsuruoka(single, order, oracle.n_samples, 0.5, 3.0)
     w = samples.weights()
     np.testing.assert_allclose(dense(w, oracle.n_coordinates), expected, atol=1e-10)
     assert samples.loss(order) == pytest.approx(go_to(oracle, w), rel=1e-12)
@@ -173,10 +178,33 @@ def test_settings_that_cannot_work_are_refused(bad):
         SGD(**bad)
 
 
-def test_a_ridge_term_is_refused():
-    oracle, lam = problem("chain-1")
-    with pytest.raises(ValueError, match="l2 = 0"):
-        minimize(oracle, lam, l2=1.0, solver="sgd")
+@pytest.mark.parametrize("n_labels", [3, 20, 35])
+def test_lazy_steps_with_a_ridge_equal_the_transcription_on_chains(n_labels):
+    data = random_chain(n_labels, n_labels=n_labels, n_features=5, binary=n_labels % 2 == 0)
+    oracle = data.with_weights().oracle()
+    n, lam, l2, L = oracle.n_samples, 0.5, 3.0, n_labels
+    order = np.random.default_rng(1).integers(0, n, 5 * n)
+    samples = oracle.samples()
+    samples.restart(SparseVector.empty())
+    samples.descend(order[:17], rate=0.3, lam=lam, l2=l2)
+    samples.descend(order[17:], rate=0.3, lam=lam, l2=l2)
+    used = np.add.reduceat(data.X.toarray() != 0, np.cumsum(data.lengths) - data.lengths) > 0
+    shares = np.repeat(used / used.sum(axis=0), L, axis=1)  # [samples, weights of features]
+    shares = np.hstack([shares, np.full((n, L * L), 1.0 / n)])
+    expected = tsuruoka(
+        one_sequence_oracles(data.with_weights()), order, n, 0.3, lam, l2, shares, 5 * L
+    )
+    assert shares.sum(axis=0) == pytest.approx(1.0)  # together, the whole ridge
+    np.testing.assert_allclose(dense(samples.weights(), oracle.n_coordinates), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("l2", [0.3, 30.0, 1e9])
+@pytest.mark.parametrize("name", ["chain-1", "chain-3", "tree-1", "tree-2"])
+def test_a_ridge_term_gives_the_same_optimum(name, l2):
+    oracle, lam = problem(name)
+    best = minimize(oracle, lam, l2=l2, tol=1e-8, max_iter=5000)
+    result = minimize(oracle, lam, l2=l2, solver="sgd", tol=1e-2, max_iter=2000)
+    assert best.fun * (1 - 1e-7) <= result.fun <= best.fun * 1.01
 
 
 def test_a_function_lacks_samples():

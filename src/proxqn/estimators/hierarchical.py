@@ -57,7 +57,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     max_iter : int, default=1000
         At most this many iterations; a ``ConvergenceWarning`` tells the gap reached.
     n_jobs : int, optional
-        Threads; -1 for all processors. The result does not depend on it.
+        Threads; -1 for all processors. The result does not depend on it. The steps of the solvers
+        "sgd" and "bcd" follow one another and use one thread.
     verbose : int, default=0
         1 shows progress (a live table on a terminal, else a line now and then), 2 every iteration.
     random_state : int, RandomState instance or None, default=None

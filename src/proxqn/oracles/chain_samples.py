@@ -69,9 +69,9 @@ class ChainSamples(SampleSteps):
         self._kernel.restart()
         self._kernel.put_transitions(self._transitions)
 
-    def descend(self, order: Ints, *, rate: float, lam: float) -> None:
+    def descend(self, order: Ints, *, rate: float, lam: float, l2: float = 0.0) -> None:
         """Run forward-backward on each sequence and step on its features and all transitions."""
-        self._kernel.descend(order, rate, lam)
+        self._kernel.descend(order, rate, lam, l2)
 
     def weights(self) -> SparseVector:
         """Return the weights, all penalties brought up to date."""

@@ -53,9 +53,9 @@ class TreeSamples(SampleSteps):
         self._rows.put(weights)
         self._kernel.restart()
 
-    def descend(self, order: Ints, *, rate: float, lam: float) -> None:
+    def descend(self, order: Ints, *, rate: float, lam: float, l2: float = 0.0) -> None:
         """Run the downward-upward pass on each sample and step on all nodes of its features."""
-        self._kernel.descend(order, rate, lam)
+        self._kernel.descend(order, rate, lam, l2)
 
     def weights(self) -> SparseVector:
         """Return the weights, all penalties brought up to date."""

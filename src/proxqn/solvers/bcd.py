@@ -32,7 +32,8 @@ class BCD:
     inferences as there are samples. ``n_forward`` and ``n_backward`` count inferences on single
     samples, divided by the number of samples. The certificate is computed by the oracle at the end
     of each epoch and of the run, and neither counted nor timed. Every coordinate has a dense
-    weight.
+    weight. Blocks follow one another, so they are moved on one thread whatever the oracle's
+    ``n_jobs``, which only the certificate uses.
 
     Parameters
     ----------

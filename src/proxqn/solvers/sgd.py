@@ -4,7 +4,8 @@ Step k takes the gradient of one sample and moves by ``η_k = η₀ / (1 + k/N)`
 weight by ``η_k λ/N`` in every step would be slow, and would leave few weights at exactly zero,
 since single gradients are noisy. Instead each weight remembers the penalty it has received, and is
 drawn towards zero, not past it, until it has received all that is due (``cpp/sgd.hpp``). Only
-weights of the current sample's features are touched.
+weights of the current sample's features are touched. A ridge term is part of the loss: what it asks
+of a weight is spread over the samples that use the weight.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class SGD:
     backward pass. Objective and certificate after each pass come from the oracle; that evaluation
     is neither counted nor timed (``seconds`` is time spent descending; the evaluation's own stands
     under ``phase_seconds["evaluation"]``). The objective may rise from one pass to the next, and
-    the last iterate is returned. Every coordinate has two dense numbers.
+    the last iterate is returned. Every coordinate has two dense numbers. Steps follow one another,
+    so they are made on one thread whatever the oracle's ``n_jobs``, which only the evaluation uses.
 
     Parameters
     ----------
@@ -80,11 +82,6 @@ class SGD:
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
         samples = samples_of(oracle, "sgd")
-        if penalty.l2 != 0.0:
-            raise ValueError(
-                f"solver 'sgd' takes l2 = 0, got {penalty.l2!r}: its lazy penalty is for the l1 "
-                "norm alone. Use 'prox-qn', 'prox-gd', 'owl-qn' or 'bcd'."
-            )
         record = Recorder(
             MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
         )
@@ -99,7 +96,7 @@ class _Run:
     def __init__(self, settings: SGD, record: Recorder, samples: SampleSteps) -> None:
         self.settings, self.record, self.samples = settings, record, samples
         self.n = record.oracle.n_samples
-        self.lam = record.penalty.lam
+        self.lam, self.l2 = record.penalty.lam, record.penalty.l2
         self.random = np.random.default_rng(settings.seed)
 
     def solve(self, start: SparseVector) -> Status:
@@ -122,7 +119,8 @@ class _Run:
     def _pass(self, rate: float) -> Status | None:
         record, step = self.record, rate / (1.0 + self.record.iteration)
         with record.timed("samples"):
-            self.samples.descend(self.random.permutation(self.n), rate=rate, lam=self.lam)
+            order = self.random.permutation(self.n)
+            self.samples.descend(order, rate=rate, lam=self.lam, l2=self.l2)
         with (
             record.evaluation()
         ):  # penalties due are as good paid later: only the reader needs them
@@ -153,7 +151,7 @@ class _Run:
     def _cost(self, start: SparseVector, chosen: Ints, rate: float) -> float:
         """Return the objective on the subsample after one pass over it."""
         self.samples.restart(start)
-        self.samples.descend(chosen, rate=rate, lam=self.lam)
+        self.samples.descend(chosen, rate=rate, lam=self.lam, l2=self.l2)
         weights = self.samples.weights()
         penalty = self.record.penalty.value(weights.values) * len(chosen) / self.n
         cost = self.samples.loss(chosen) + penalty
