@@ -1,8 +1,10 @@
 // Weights of (edge feature, label before, label): what they add to the transition scores of a step.
 //
-// Tokens with equal rows in the edge block share a pattern g, and a pattern adds a sparse matrix
-// E_g[L][L] to Lambda, kept as a list of (pair, score) with pair = before * L + after ascending. A
-// coordinate is column * L^2 + pair. Derivatives come from the rows that lattice.hpp leaves:
+// Tokens with equal rows in the edge block share a pattern g, a sparse row of columns c and values x.
+// A column has a list of (pair, score) with pair = before * L + after ascending, for its weights that
+// are not zero, and a pattern adds E_g = sum_c x_c score_c to Lambda. Memory follows the weights and the
+// patterns, never tokens or patterns times L^2. A coordinate is column * L^2 + pair. Derivatives come
+// from the rows that lattice.hpp leaves:
 //     P(y_{t-1} = i, y_t = j) = alpha_{t-1}(i) exp(Lambda(i,j) - Lmax) exp(E_g(i,j)) onward_t(j),
 // or, for a sequence done in the log domain, the exponential of the sum of such logs.
 #pragma once
@@ -16,37 +18,64 @@
 
 namespace proxqn {
 
-struct EdgeScores {  // E_g at the current step of all patterns
+struct EdgeScores {  // the weights at the current step, and the patterns that use them
   std::int64_t n_patterns = 0;
-  const std::int64_t* start = nullptr;  // [n_patterns+1]
-  const std::int32_t* pair = nullptr;   // ascending within a pattern
-  std::vector<double> score, factor;    // E and exp(E)
-  std::vector<double> low, high;        // [n_patterns] of Lambda + E, and of Lambda where E is 0
+  const std::int64_t* pattern_start = nullptr;    // [n_patterns+1]
+  const std::int32_t* pattern_columns = nullptr;
+  const double* pattern_values = nullptr;
+  const std::int64_t* start = nullptr;            // [n_columns+1]
+  const std::int32_t* pair = nullptr;             // ascending within a column
+  std::vector<double> score, factor;              // of each weight, and its exponential
+  std::vector<double> range;                      // [n_patterns] E_g has at most this range, with 0
 
-  void put(const double* value, const double* change, double step, const double* lambda,
-           std::int64_t n_labels) {
-    const std::int64_t n = n_patterns ? start[n_patterns] : 0;
-    const auto [least, most] = std::minmax_element(lambda, lambda + n_labels * n_labels);
+  void put(const double* value, const double* change, double step, std::int64_t n_columns) {
+    const std::int64_t n = start[n_columns];
     score.resize(n);
     factor.resize(n);
-    low.assign(n_patterns, *least);
-    high.assign(n_patterns, *most);
-    for (std::int64_t e = 0; e < n; ++e) {
-      score[e] = change ? value[e] + step * change[e] : value[e];
-      factor[e] = std::exp(score[e]);
-    }
-    for (std::int64_t g = 0; g < n_patterns; ++g)
-      for (std::int64_t e = start[g]; e < start[g + 1]; ++e) {
-        const double sum = lambda[pair[e]] + score[e];
-        if (!(sum >= low[g])) low[g] = sum;  // a NaN stays visible
-        if (!(sum <= high[g])) high[g] = sum;
+    std::vector<double> spread(n_columns, 0.0);
+    for (std::int64_t c = 0; c < n_columns; ++c) {
+      double low = 0.0, high = 0.0, total = 0.0;
+      for (std::int64_t e = start[c]; e < start[c + 1]; ++e) {
+        score[e] = change ? value[e] + step * change[e] : value[e];
+        factor[e] = std::exp(score[e]);
+        low = std::min(low, score[e]);
+        high = std::max(high, score[e]);
+        total += score[e];
       }
+      spread[c] = std::isnan(total) ? total : high - low;  // a NaN stays visible
+    }
+    range.assign(n_patterns, 0.0);
+    for (std::int64_t g = 0; g < n_patterns; ++g)
+      for (std::int64_t k = pattern_start[g]; k < pattern_start[g + 1]; ++k)
+        range[g] += std::fabs(pattern_values[k]) * spread[pattern_columns[k]];
+  }
+  // body(pair, score, factor) for all weights of a pattern; a pair may come more than once.
+  template <class Body>
+  PROXQN_INLINE void each(std::int64_t g, const Body& body) const {
+    for (std::int64_t k = pattern_start[g]; k < pattern_start[g + 1]; ++k) {
+      const std::int64_t c = pattern_columns[k];
+      const double x = pattern_values[k];
+      if (x == 1.0)
+        for (std::int64_t e = start[c]; e < start[c + 1]; ++e) body(pair[e], score[e], factor[e]);
+      else
+        for (std::int64_t e = start[c]; e < start[c + 1]; ++e)
+          body(pair[e], x * score[e], std::exp(x * score[e]));
+    }
+  }
+  bool plain(std::int64_t g) const {
+    for (std::int64_t k = pattern_start[g]; k < pattern_start[g + 1]; ++k)
+      if (start[pattern_columns[k]] < start[pattern_columns[k] + 1]) return false;
+    return true;
   }
   double at(std::int64_t g, std::int64_t which) const {
-    if (g < 0) return 0.0;
-    const auto* last = pair + start[g + 1];
-    const auto* found = std::lower_bound(pair + start[g], last, which);
-    return found < last && *found == which ? score[found - pair] : 0.0;
+    double total = 0.0;
+    if (g < 0) return total;
+    for (std::int64_t k = pattern_start[g]; k < pattern_start[g + 1]; ++k) {
+      const auto* last = pair + start[pattern_columns[k] + 1];
+      const auto* found = std::lower_bound(pair + start[pattern_columns[k]], last, which);
+      if (found < last && *found == which) total += pattern_values[k] * score[found - pair];
+    }
+    return total;
   }
 };
 
@@ -80,7 +109,7 @@ PROXQN_CLONES void edge_column_pairs(const Edges& d, const EdgeScores& s, const 
                                      const double* m, std::int64_t column,
                                      const std::int64_t* pairs, std::int64_t n, double* out) {
   const std::int64_t L = d.n_labels, Lp = padded(L);
-  std::vector<double> sums(n), scores(n), factors(n);
+  std::vector<double> sums(n), scores(L * L, 0.0), factors(L * L, 1.0);  // E_g and exp(E_g)
   std::vector<std::int32_t> before(n), after(n);
   for (std::int64_t q = 0; q < n; ++q) {
     before[q] = static_cast<std::int32_t>(pairs[q] / L);
@@ -92,14 +121,11 @@ PROXQN_CLONES void edge_column_pairs(const Edges& d, const EdgeScores& s, const 
   for (std::int64_t e = first; e < d.columns.start[column + 1]; ++e) {
     const std::int64_t g = d.columns.slots[e];
     const double x = values ? values[e - first] : 1.0;
-    std::int64_t c = s.start[g];
-    for (std::int64_t q = 0; q < n; ++q) {
-      while (c < s.start[g + 1] && s.pair[c] < pairs[q]) ++c;
-      const bool known = c < s.start[g + 1] && s.pair[c] == pairs[q];
-      scores[q] = known ? s.score[c] : 0.0;
-      factors[q] = known ? s.factor[c] : 1.0;
-      sums[q] = 0.0;
-    }
+    s.each(g, [&](std::int64_t p, double score, double factor) {
+      scores[p] += score;
+      factors[p] *= factor;
+    });
+    std::fill(sums.begin(), sums.end(), 0.0);
     bool any_scaled = false;
     for (std::int64_t k = d.row_start[g]; k < d.row_start[g + 1]; ++k) {
       const std::int64_t row = d.rows[k];
@@ -108,15 +134,19 @@ PROXQN_CLONES void edge_column_pairs(const Edges& d, const EdgeScores& s, const 
       if (r.log_domain[row]) {
         for (std::int64_t q = 0; q < n; ++q)
           out[q] += x * r.weights[row] *
-                    std::exp(a[before[q]] + r.lambda[pairs[q]] + scores[q] + v[after[q]]);
+                    std::exp(a[before[q]] + r.lambda[pairs[q]] + scores[pairs[q]] + v[after[q]]);
         continue;
       }
       any_scaled = true;
       for (std::int64_t q = 0; q < n; ++q) sums[q] += a[before[q]] * v[after[q]];
     }
-    if (!any_scaled) continue;  // a factor may have overflowed then
-    for (std::int64_t q = 0; q < n; ++q)
-      out[q] += x * sums[q] * factors[q] * m[before[q] * Lp + after[q]];
+    if (any_scaled)  // else a factor may have overflowed
+      for (std::int64_t q = 0; q < n; ++q)
+        out[q] += x * sums[q] * factors[pairs[q]] * m[before[q] * Lp + after[q]];
+    s.each(g, [&](std::int64_t p, double, double) {
+      scores[p] = 0.0;
+      factors[p] = 1.0;
+    });
   }
 }
 
@@ -134,14 +164,14 @@ PROXQN_CLONES void edge_column_all(const Edges& d, const EdgeScores& s, const La
                                    const double* m, std::int64_t column, double* sums,
                                    double* out) {
   const std::int64_t L = d.n_labels, Lp = padded(L), size = L * Lp;
-  std::vector<double> logs;  // summed for the sequences in the log domain, if there are any
+  std::vector<double> logs, scores;  // for the sequences in the log domain, if there are any
   std::fill(out, out + size, 0.0);
   const double* values = d.columns.column_values(column);
   const std::int64_t first = d.columns.start[column];
   for (std::int64_t e = first; e < d.columns.start[column + 1]; ++e) {
     const std::int64_t g = d.columns.slots[e];
     const double x = values ? values[e - first] : 1.0;
-    const bool plain = s.start[g] == s.start[g + 1];
+    const bool plain = s.plain(g);
     double* to = plain ? out : sums;
     bool any_scaled = false;
     if (!plain) std::fill(sums, sums + size, 0.0);
@@ -155,14 +185,15 @@ PROXQN_CLONES void edge_column_all(const Edges& d, const EdgeScores& s, const La
         continue;
       }
       logs.resize(size, 0.0);
+      scores.assign(L * L, 0.0);
+      s.each(g, [&](std::int64_t p, double score, double) { scores[p] += score; });
       for (std::int64_t i = 0; i < L; ++i)
         for (std::int64_t j = 0; j < L; ++j)
           logs[i * Lp + j] += x * r.weights[row] *
-                              std::exp(a[i] + r.lambda[i * L + j] + s.at(g, i * L + j) + v[j]);
+                              std::exp(a[i] + r.lambda[i * L + j] + scores[i * L + j] + v[j]);
     }
     if (plain || !any_scaled) continue;
-    for (std::int64_t c = s.start[g]; c < s.start[g + 1]; ++c)
-      sums[s.pair[c] / L * Lp + s.pair[c] % L] *= s.factor[c];
+    s.each(g, [&](std::int64_t p, double, double factor) { sums[p / L * Lp + p % L] *= factor; });
     for (std::int64_t i = 0; i < size; i += 8) store8(out + i, load8(out + i) + load8(sums + i));
   }
   for (std::int64_t i = 0; i < size; ++i) out[i] *= m[i];

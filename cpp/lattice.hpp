@@ -9,12 +9,13 @@
 //
 // The recursion and its scaling are those of chain.hpp, with M_t = exp(Lambda + E_t - Lmax): E_t
 // multiplies a few entries of the shared matrix, which are put back after the step. The range that
-// decides between it and the log domain takes the largest and smallest of Lambda + E_t.
+// decides between it and the log domain is that of Lambda and of all the weights of the step.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "chain.hpp"
@@ -50,37 +51,34 @@ struct Run {  // one pass over a sequence: all labels, or the twin's
 struct LatticeWork {
   const Lattice& l;
   PairFactors m;
-  std::vector<double> x, saved;  // x: [longest][Lp]
+  std::vector<double> x;                              // [longest][Lp]
+  std::vector<std::pair<std::int64_t, double>> saved; // entries of the matrix as they were
   LatticeWork(const Lattice& lattice, std::int64_t longest)
-      : l(lattice), m(lattice.chain.n_labels), x(longest * m.Lp, 0.0), saved(m.L * m.L) {
+      : l(lattice), m(lattice.chain.n_labels), x(longest * m.Lp, 0.0) {
     std::copy(l.chain.transitions, l.chain.transitions + m.L * m.L, m.lambda.begin());
     m.refresh();
   }
   // The matrix of a step: change the entries of the pattern, and put them back.
   PROXQN_INLINE void enter(std::int64_t g) {
     if (g < 0) return;
-    const EdgeScores& s = *l.edges;
-    for (std::int64_t e = s.start[g], k = 0; e < s.start[g + 1]; ++e, ++k) {
-      double& entry = m.forward[s.pair[e] / m.L * m.Lp + s.pair[e] % m.L];
-      saved[k] = entry;
-      entry *= s.factor[e];
-    }
+    l.edges->each(g, [&](std::int64_t pair, double, double factor) {
+      const std::int64_t at = pair / m.L * m.Lp + pair % m.L;
+      saved.emplace_back(at, m.forward[at]);
+      m.forward[at] *= factor;
+    });
   }
-  PROXQN_INLINE void leave(std::int64_t g) {
-    if (g < 0) return;
-    const EdgeScores& s = *l.edges;
-    for (std::int64_t e = s.start[g], k = 0; e < s.start[g + 1]; ++e, ++k)
-      m.forward[s.pair[e] / m.L * m.Lp + s.pair[e] % m.L] = saved[k];
+  PROXQN_INLINE void leave() {
+    for (auto k = saved.rbegin(); k != saved.rend(); ++k) m.forward[k->first] = k->second;
+    saved.clear();
   }
   // Lambda + E of a step: [L][L].
   void log_step(std::int64_t g, double* out) const {
     std::copy(m.lambda.begin(), m.lambda.end(), out);
     if (g < 0) return;
-    for (std::int64_t e = l.edges->start[g]; e < l.edges->start[g + 1]; ++e)
-      out[l.edges->pair[e]] += l.edges->score[e];
+    l.edges->each(g, [&](std::int64_t pair, double score, double) { out[pair] += score; });
   }
   double step_range(std::int64_t g) const {
-    return g < 0 ? m.range : l.edges->high[g] - l.edges->low[g];
+    return m.range + (g < 0 ? 0.0 : l.edges->range[g]);
   }
   void gather(const Lane& s, double step) {
     const Chain& c = l.chain;
@@ -135,7 +133,7 @@ PROXQN_INLINE double run_forward(LatticeWork& w, const Run& r) {
       step_range = max(step_range, w.step_range(g));
       w.enter(g);
       row_product(a - Lp, w.m.forward.get(), L, Lp, a);
-      w.leave(g);
+      w.leave();
     }
     for (std::int64_t y = 0; y < Lp; y += 8)
       store8(a + y, load8(a + y) * exp8(min(load8(x + y) - high, double8{})));
@@ -287,7 +285,7 @@ PROXQN_INLINE void run_backward(LatticeWork& w, const Run& r, const Lane& s, dou
       }
       beta[i] = sum(ahead);
     }
-    w.leave(g);
+    w.leave();
     for (std::int64_t y = 0; y < Lp; y += 8) store8(v + y, weight * load8(v + y));
   }
 }

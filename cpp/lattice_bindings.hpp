@@ -9,27 +9,34 @@ class EdgeKernel {
   EdgeKernel(Array<const std::int64_t> start, Array<const std::int32_t> patterns,
              Array<const std::int64_t> value_start, Array<const double> values,
              Array<const std::int64_t> row_start, Array<const std::int32_t> rows,
-             Array<const double> row_weights, std::int64_t n_labels)
+             Array<const double> row_weights, Array<const std::int64_t> pattern_start,
+             Array<const std::int32_t> pattern_columns, Array<const double> pattern_values,
+             std::int64_t n_labels)
       : start_(start), patterns_(patterns), value_start_(value_start), values_(values),
-        row_start_(row_start), rows_(rows), row_weights_(row_weights), n_labels_(n_labels) {
+        row_start_(row_start), rows_(rows), row_weights_(row_weights),
+        pattern_start_(pattern_start), pattern_columns_(pattern_columns),
+        pattern_values_(pattern_values), n_labels_(n_labels) {
     expect(value_start.shape(0) + 1 == start.shape(0), "start must have n_columns + 1 entries");
+    expect(pattern_start.shape(0) == row_start.shape(0), "one list of rows a pattern expected");
+    scores_.n_patterns = static_cast<std::int64_t>(pattern_start.shape(0)) - 1;
+    scores_.pattern_start = pattern_start_.data();
+    scores_.pattern_columns = pattern_columns_.data();
+    scores_.pattern_values = pattern_values_.data();
   }
 
-  // E_g = value + step * change, pattern by pattern.
+  // The weights at value + step * change, column by column.
   void put(Array<const std::int64_t> start, Array<const std::int32_t> pair,
-           Array<const double> value, std::optional<Array<const double>> change, double step,
-           Array<const double, 2> transitions) {
-    expect(start.shape(0) == row_start_.shape(0), "one list of scores a pattern expected");
+           Array<const double> value, std::optional<Array<const double>> change, double step) {
+    expect(start.shape(0) == start_.shape(0), "one list of weights a column expected");
     expect(pair.shape(0) == value.shape(0) && (!change || change->shape(0) == value.shape(0)),
            "one score a pair expected");
     score_start_ = start;
     score_pair_ = pair;
-    scores_.n_patterns = static_cast<std::int64_t>(start.shape(0)) - 1;
     scores_.start = score_start_->data();
     scores_.pair = score_pair_->data();
     nb::gil_scoped_release release;
-    scores_.put(value.data(), change ? change->data() : nullptr, step, transitions.data(),
-                n_labels_);
+    scores_.put(value.data(), change ? change->data() : nullptr, step,
+                static_cast<std::int64_t>(value_start_.shape(0)));
   }
 
   void gradient(Array<const std::int64_t> coordinates, Array<const double, 2> alpha,
@@ -87,6 +94,9 @@ class EdgeKernel {
   Array<const std::int64_t> row_start_;
   Array<const std::int32_t> rows_;
   Array<const double> row_weights_;
+  Array<const std::int64_t> pattern_start_;
+  Array<const std::int32_t> pattern_columns_;
+  Array<const double> pattern_values_;
   std::int64_t n_labels_;
   std::optional<Array<const std::int64_t>> score_start_;
   std::optional<Array<const std::int32_t>> score_pair_;
@@ -201,11 +211,11 @@ static void bind_lattice(nb::module_& m) {
   using Int32s = Array<const std::int32_t>;
   nb::class_<EdgeKernel>(m, "Edges")
       .def(nb::init<Int64s, Int32s, Int64s, Array<const double>, Int64s, Int32s,
-                    Array<const double>, std::int64_t>(),
+                    Array<const double>, Int64s, Int32s, Array<const double>, std::int64_t>(),
            "start"_a, "patterns"_a, "value_start"_a, "values"_a, "row_start"_a, "rows"_a,
-           "row_weights"_a, "n_labels"_a)
-      .def("put", &EdgeKernel::put, "start"_a, "pair"_a, "value"_a, "change"_a.none(), "step"_a,
-           "transitions"_a)
+           "row_weights"_a, "pattern_start"_a, "pattern_columns"_a, "pattern_values"_a,
+           "n_labels"_a)
+      .def("put", &EdgeKernel::put, "start"_a, "pair"_a, "value"_a, "change"_a.none(), "step"_a)
       .def("gradient", &EdgeKernel::gradient, "coordinates"_a, "alpha"_a.noconvert(),
            "onward"_a.noconvert(), "log_domain"_a.noconvert(), "transitions"_a,
            "out"_a.noconvert(), "n_jobs"_a)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import click
 import pytest
 
 from proxqn.cli.app import proxqn
@@ -61,7 +62,13 @@ def test_signals_at_random_moments(folder, tmp_path):
     for k in range(16):
         child = os.fork()
         if child == 0:
-            os._exit(_train_quietly(arguments(folder, path, "--max-iter", "900", "-q")))
+            code = 1
+            try:  # whatever happens, this copy of the test session must not go on
+                code = _train_quietly(arguments(folder, path, "--max-iter", "900", "-q"))
+            except KeyboardInterrupt:
+                code = 130
+            finally:
+                os._exit(code)
         time.sleep(rng.uniform(0.0, 0.5))
         os.kill(child, signal.SIGKILL if k % 2 else signal.SIGINT)
         codes.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
@@ -75,7 +82,7 @@ def _train_quietly(args):
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
         proxqn(args, standalone_mode=False)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         return 130
     except SystemExit as end:
         return int(end.code or 0)

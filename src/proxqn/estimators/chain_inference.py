@@ -121,7 +121,7 @@ class ChainInference:
         lattice = LatticeInference(
             _kernels, layout, edges.patterns, block.scores, labels=slot_labels, twins=twins
         )
-        lattice.put(edges.scores)
+        lattice.put(edges.weights)
         return lattice
 
     def _edge_scores(self, part: Tokens) -> _EdgeScores | None:
@@ -136,7 +136,7 @@ class ChainInference:
             (self._edges.data[known], (place[known], self._edges.row[known])),
             shape=(len(patterns.columns), self._edges.shape[0]),
         )
-        return _EdgeScores(patterns, patterns.rows @ weights)
+        return _EdgeScores(patterns, weights)
 
     def _blocks(self, tokens: Tokens) -> Iterator[_Block]:
         """Compute Θ·x of every token and label, block by block, in the kernels' layout."""
@@ -157,7 +157,7 @@ class _EdgeScores:
     """What the edge features of some tokens add to the transitions."""
 
     patterns: EdgePatterns
-    scores: sp.csr_array  # [n_patterns, L²]
+    weights: sp.csr_array  # [columns of the patterns, L²]
 
     @classmethod
     def none(cls, n_tokens: int, n_labels: int) -> Self:
@@ -169,7 +169,7 @@ class _EdgeScores:
         pattern = self.patterns.token[first:last]
         steps = np.zeros((len(pattern), n_labels * n_labels))
         has = pattern >= 0
-        steps[has] = self.scores[pattern[has]].toarray()
+        steps[has] = (self.patterns.rows[pattern[has]] @ self.weights).toarray()
         return steps.reshape(-1, n_labels, n_labels)
 
 

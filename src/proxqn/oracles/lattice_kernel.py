@@ -66,6 +66,9 @@ class LatticeInference:
             self.data.values,
             *patterns.members(tokens),
             row_weights,
+            patterns.rows.indptr.astype(np.int64),
+            patterns.rows.indices.astype(np.int32),
+            patterns.rows.data,
             n_labels,
         )
         self._lattice = kernels.Lattice(
@@ -87,21 +90,22 @@ class LatticeInference:
 
     def move(self, w: SparseVector, d: SparseVector) -> None:
         """Set the weights of edges and their direction; coordinates are column · L² + pair."""
-        self._pending: tuple[SparseVector, SparseVector] | None = (w, d)
+        # Both at once, as real and imaginary part: so they have their places in common.
+        both: Any = self._matrix(w) + 1j * self._matrix(d)
+        self.put(both)
 
-    def put(self, scores: sp.csr_array) -> None:
-        """Set the patterns' scores of label pairs, (n_patterns, L²), directly.
+    def put(self, weights: sp.csr_array) -> None:
+        """Set the weights as a matrix, columns of the patterns x label pairs.
 
         The imaginary part, where there is one, is their change.
         """
-        self._pending = None
-        scores.sort_indices()
-        change = np.ascontiguousarray(scores.data.imag) if np.iscomplexobj(scores.data) else None
-        self._scores = (
-            scores.indptr.astype(np.int64),
-            scores.indices.astype(np.int32),
-            np.ascontiguousarray(scores.data.real, dtype=np.float64),
-            change,
+        weights.sort_indices()
+        complex_ = np.iscomplexobj(weights.data)
+        self._weights = (
+            weights.indptr.astype(np.int64),
+            weights.indices.astype(np.int32),
+            np.ascontiguousarray(weights.data.real, dtype=np.float64),
+            np.ascontiguousarray(weights.data.imag) if complex_ else None,
         )
 
     def forward(
@@ -114,7 +118,7 @@ class LatticeInference:
         n_jobs: int,
     ) -> None:
         """Run forward at a step; α goes into rows of its own."""
-        self._bring(step, transitions)
+        self._edges.put(*self._weights, step)
         self._lattice.forward(
             self._edges, self._alpha, self._log_domain, change, step, transitions, losses, n_jobs
         )
@@ -129,7 +133,7 @@ class LatticeInference:
         n_jobs: int,
     ) -> None:
         """Leave residuals in ``alpha`` and the expected label pairs in ``pairs``."""
-        self._bring(step, transitions)
+        self._edges.put(*self._weights, step)
         self._transitions = transitions.copy()
         self._lattice.backward(
             self._edges,
@@ -146,7 +150,7 @@ class LatticeInference:
 
     def viterbi(self, transitions: Floats, path: NDArray[np.int32], n_jobs: int) -> None:
         """Find the best labels of each sequence."""
-        self._bring(0.0, transitions)
+        self._edges.put(*self._weights, 0.0)
         self._lattice.viterbi(self._edges, transitions, path, n_jobs)
 
     def expected(self, coordinates: Ints, n_jobs: int) -> Floats:
@@ -179,15 +183,6 @@ class LatticeInference:
             n_jobs,
         )
         return found
-
-    def _bring(self, step: float, transitions: Floats) -> None:
-        """Hand the kernel the patterns' scores at a step."""
-        if self._pending is not None:
-            w, d = self._pending
-            # Both at once, as real and imaginary part: so they have their places in common.
-            both: Any = self._matrix(w) + 1j * self._matrix(d)
-            self.put(self._patterns.rows @ both)
-        self._edges.put(*self._scores, step, transitions)
 
     def _matrix(self, w: SparseVector) -> sp.csr_array:
         """Return weights as a matrix, columns of the patterns x label pairs."""

@@ -28,11 +28,17 @@ class Edges:
         row_start: Ints,
         rows: NDArray[np.int32],
         row_weights: Floats,
+        pattern_start: Ints,
+        pattern_columns: NDArray[np.int32],
+        pattern_values: Floats,
         n_labels: int,
     ) -> None:
         self.columns = Features(start, patterns, value_start, values).columns
         self.rows = [rows[row_start[g] : row_start[g + 1]] for g in range(len(row_start) - 1)]
         self.row_weights, self.n_labels = row_weights, n_labels
+        self.patterns = np.zeros((len(pattern_start) - 1, len(value_start)))  # dense
+        number = np.repeat(np.arange(len(self.patterns)), np.diff(pattern_start))
+        self.patterns[number, pattern_columns] = pattern_values
 
     def put(
         self,
@@ -41,14 +47,12 @@ class Edges:
         value: Floats,
         change: Floats | None,
         step: float,
-        transitions: Floats,
     ) -> None:
-        """E_g = value + step · change, dense: [n_patterns, L, L]."""
-        n_patterns = len(start) - 1
-        scores = np.zeros((n_patterns, self.n_labels**2))
-        pattern = np.repeat(np.arange(n_patterns), np.diff(start))
-        scores[pattern, pair] = value if change is None else value + step * change
-        self.scores = scores.reshape(n_patterns, self.n_labels, self.n_labels)
+        """E_g = Σ_c x_c (value + step · change), dense: [n_patterns, L, L]."""
+        weights = np.zeros((len(start) - 1, self.n_labels**2))
+        column = np.repeat(np.arange(len(weights)), np.diff(start))
+        weights[column, pair] = value if change is None else value + step * change
+        self.scores = (self.patterns @ weights).reshape(-1, self.n_labels, self.n_labels)
 
     def _expected(
         self, column: int, alpha: Floats, onward: Floats, transitions: Floats
