@@ -5,11 +5,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
 #include "chain.hpp"
 #include "features.hpp"
+#include "rows.hpp"
 #include "subproblem.hpp"
 #include "viterbi.hpp"
 #include "tile_sweep.hpp"
@@ -28,34 +30,42 @@ static Array<T> to_numpy(std::vector<T>&& values) {
   return Array<T>(owned->data(), {owned->size()}, owner);
 }
 
+using SweepResult = std::tuple<Array<std::int64_t>, Array<double>, double>;
+static SweepResult to_numpy(proxqn::Sweep&& found) {
+  const double largest = found.largest;
+  return {to_numpy(std::move(found.coordinates)), to_numpy(std::move(found.gradient)), largest};
+}
+
 static void expect(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
+template <class S>
 class ChainKernel {
  public:
   ChainKernel(Array<const std::int64_t> first, Array<const std::int32_t> width,
               Array<const std::int32_t> length, Array<const std::int32_t, 2> lane_length,
               Array<const std::int32_t, 2> lane_sequence, Array<const std::int64_t> chunk,
               std::optional<Array<const std::int32_t>> labels,
-              std::optional<Array<const double>> weights, Array<double, 2> scores)
+              std::optional<Array<const double>> weights, Array<S, 2> scores)
       : first_(first), width_(width), length_(length), lane_length_(lane_length),
         lane_sequence_(lane_sequence), chunk_(chunk), labels_(labels), weights_(weights),
-        scores_(scores), log_domain_(first.shape(0), 0), scale_(scores.shape(1), 0.0) {
-    expect(!labels || labels->shape(0) == scores.shape(1), "one label a slot expected");
+        scores_(scores), log_domain_(first.shape(0), 0), scale_(stride(), S{}) {
+    expect(!labels || static_cast<std::int64_t>(labels->shape(0)) == stride(),
+           "one label a slot expected");
     expect(lane_length.shape(0) == first.shape(0) && lane_length.shape(1) == proxqn::kLanes,
            "lane_length must have shape (n_batches, 8)");
   }
 
-  void forward(Array<double, 2> alpha, std::optional<Array<const double, 2>> change, double step,
+  bool forward(Array<S, 2> alpha, std::optional<Array<const S, 2>> change, double step,
                Array<const double, 2> transitions, Array<double> losses, int n_jobs) {
     const auto c = chain(alpha, change, transitions);
     double* out = losses.data();
     nb::gil_scoped_release release;
-    proxqn::forward(c, step, n_jobs, out);
+    return proxqn::forward(c, step, n_jobs, out);
   }
 
-  void backward(Array<double, 2> alpha, std::optional<Array<const double, 2>> change, double step,
+  void backward(Array<S, 2> alpha, std::optional<Array<const S, 2>> change, double step,
                 Array<const double, 2> transitions, Array<double, 2> pairs, int n_jobs) {
     const auto c = chain(alpha, change, transitions);
     double* out = pairs.data();
@@ -63,7 +73,9 @@ class ChainKernel {
     proxqn::backward(c, step, n_jobs, out);
   }
 
-  void viterbi(Array<const double, 2> transitions, Array<std::int32_t> path, int n_jobs) {
+  void viterbi(Array<const double, 2> transitions, Array<std::int32_t> path, int n_jobs)
+    requires std::is_same_v<S, double>
+  {
     const auto c = chain(scores_, std::nullopt, transitions);
     std::int32_t* out = path.data();
     nb::gil_scoped_release release;
@@ -71,16 +83,18 @@ class ChainKernel {
   }
 
  private:
-  proxqn::Chain chain(const Array<double, 2>& alpha,
-                      const std::optional<Array<const double, 2>>& change,
+  proxqn::ChainOf<S> chain(const Array<S, 2>& alpha,
+                      const std::optional<Array<const S, 2>>& change,
                       const Array<const double, 2>& transitions) {
-    const auto L = static_cast<std::int64_t>(scores_.shape(0));
+    const auto L = static_cast<std::int64_t>(transitions.shape(0));
     expect(alpha.shape(0) == scores_.shape(0) && alpha.shape(1) == scores_.shape(1),
            "alpha must have the shape of scores");
-    expect(transitions.shape(0) == scores_.shape(0) && transitions.shape(1) == scores_.shape(0),
+    expect(static_cast<std::int64_t>(transitions.shape(1)) == L &&
+               static_cast<std::int64_t>(scores_.shape(kRows ? 1 : 0)) ==
+                   (kRows ? proxqn::padded(L) : L),
            "transitions must have shape (n_labels, n_labels)");
     return {L,
-            static_cast<std::int64_t>(scores_.shape(1)),
+            stride(),
             static_cast<std::int64_t>(first_.shape(0)),
             static_cast<std::int64_t>(chunk_.shape(0)) - 1,
             first_.data(),
@@ -105,9 +119,11 @@ class ChainKernel {
   Array<const std::int64_t> chunk_;
   std::optional<Array<const std::int32_t>> labels_;
   std::optional<Array<const double>> weights_;
-  Array<double, 2> scores_;
+  static constexpr bool kRows = proxqn::ChainOf<S>::kRows;
+  std::int64_t stride() const { return static_cast<std::int64_t>(scores_.shape(kRows ? 0 : 1)); }
+  Array<S, 2> scores_;
   std::vector<std::uint8_t> log_domain_;
-  std::vector<double> scale_;
+  std::vector<S> scale_;
 };
 
 class FeatureKernel {
@@ -117,6 +133,8 @@ class FeatureKernel {
       : start_(start), slots_(slots), value_start_(value_start), values_(values) {
     expect(value_start.shape(0) + 1 == start.shape(0), "start must have n_columns + 1 entries");
   }
+  // For products with floats: to be called once, before them.
+  void cut_into_blocks() { blocks_ = std::make_unique<proxqn::SlotBlocks>(features()); }
 
   void move(Array<const std::int64_t> coordinates, Array<const double> direction,
             Array<double, 2> change, Array<std::uint8_t> dirty, int n_jobs) const {
@@ -125,6 +143,42 @@ class FeatureKernel {
     nb::gil_scoped_release release;
     proxqn::move(f, coordinates.data(), direction.data(), coordinates.shape(0), change.shape(0),
                  change.shape(1), n_jobs, change.data(), dirty.data());
+  }
+
+  void move_single(Array<const std::int64_t> coordinates, Array<const double> direction,
+                   std::int64_t n_labels, Array<float, 2> change, int n_jobs) const {
+    const auto f = features();
+    expect(coordinates.shape(0) == direction.shape(0), "one step a coordinate expected");
+    expect(blocks_ != nullptr, "cut_into_blocks must come first");
+    nb::gil_scoped_release release;
+    proxqn::move(f, *blocks_, coordinates.data(), direction.data(), coordinates.shape(0), n_labels,
+                 change.shape(0), change.shape(1), n_jobs, change.data());
+  }
+
+  void gradient_single(Array<const std::int64_t> coordinates, std::int64_t n_labels,
+                       Array<const float, 2> residuals, Array<double> out, int n_jobs) const {
+    const auto f = features();
+    expect(coordinates.shape(0) == out.shape(0), "one output a coordinate expected");
+    expect(blocks_ != nullptr, "cut_into_blocks must come first");
+    nb::gil_scoped_release release;
+    proxqn::gradient(f, *blocks_, coordinates.data(), coordinates.shape(0), n_labels,
+                     residuals.data(), residuals.shape(1), n_jobs, out.data());
+  }
+
+  SweepResult sweep_single(std::int64_t n_labels, Array<const float, 2> residuals,
+                           double threshold, std::optional<Array<const std::int64_t>> pair_start,
+                           std::optional<Array<const std::int32_t>> pair_labels,
+                           int n_jobs) const {
+    const auto f = features();
+    proxqn::Sweep found;
+    {
+      nb::gil_scoped_release release;
+      found = proxqn::sweep_rows(f, n_labels, residuals.shape(0), residuals.shape(1),
+                                 residuals.data(), threshold,
+                                 pair_start ? pair_start->data() : nullptr,
+                                 pair_labels ? pair_labels->data() : nullptr, n_jobs);
+    }
+    return to_numpy(std::move(found));
   }
 
   void gradient(Array<const std::int64_t> coordinates, Array<const double, 2> residuals,
@@ -136,7 +190,7 @@ class FeatureKernel {
                      residuals.shape(1), residuals.data(), n_jobs, out.data());
   }
 
-  std::tuple<Array<std::int64_t>, Array<double>, double> sweep(
+  SweepResult sweep(
       Array<const double, 2> residuals, double threshold,
       std::optional<Array<const std::int64_t>> pair_start,
       std::optional<Array<const std::int32_t>> pair_labels, int n_jobs) const {
@@ -152,8 +206,7 @@ class FeatureKernel {
                               threshold, pair_start ? pair_start->data() : nullptr,
                               pair_labels ? pair_labels->data() : nullptr, n_jobs);
     }
-    const double largest = found.largest;
-    return {to_numpy(std::move(found.coordinates)), to_numpy(std::move(found.gradient)), largest};
+    return to_numpy(std::move(found));
   }
 
   std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<std::int64_t>, Array<double>>
@@ -199,6 +252,7 @@ class FeatureKernel {
   Array<const std::int32_t> slots_;
   Array<const std::int64_t> value_start_;
   Array<const double> values_;
+  std::unique_ptr<proxqn::SlotBlocks> blocks_;
 };
 
 class TreeKernel {
@@ -273,26 +327,44 @@ static void transpose(Array<const Index> indptr, Array<const std::int32_t> entry
                            entry ? entry->data() : nullptr);
 }
 
+template <class Rows>
+static std::int64_t row_width(const Rows& rows, std::int64_t m) {
+  const auto width = static_cast<std::int64_t>(rows.shape(1));
+  expect(width >= 2 * m && width % proxqn::kRowTile == 0,
+         "rows must have room for 2 m numbers, a multiple of 16");
+  return width;
+}
+
+template <class R>
 static bool memory_rows(Array<const double, 2> S, Array<const double, 2> Y,
                         Array<const double, 2> SS, Array<const double, 2> SY, double gamma,
-                        Array<double, 2> rows, Array<double> diagonal) {
+                        Array<R, 2> rows, Array<double> diagonal) {
   const auto m = static_cast<std::int64_t>(S.shape(0)), n = static_cast<std::int64_t>(S.shape(1));
-  expect(static_cast<std::int64_t>(rows.shape(1)) == 2 * m, "rows must have shape (n, 2 m)");
+  const auto width = row_width(rows, m);
   nb::gil_scoped_release release;
   const proxqn::SmallFactors small(SS.data(), SY.data(), m, gamma);
   if (!small.ok) return false;
-  proxqn::memory_rows(S.data(), Y.data(), m, n, gamma, small, rows.data());
-  proxqn::memory_diagonal(rows.data(), m, n, diagonal.data());
+  proxqn::memory_rows(S.data(), Y.data(), m, n, gamma, small, width, rows.data(), diagonal.data());
   return true;
 }
 
+template <class R>
+static bool extend_rows(Array<const double> s, Array<const double> y, Array<const double> base,
+                        std::int64_t m, Array<R, 2> rows, Array<double> diagonal) {
+  const auto width = row_width(rows, m + 1);
+  nb::gil_scoped_release release;
+  return proxqn::extend_rows(s.data(), y.data(), base.data(), m, s.shape(0), width, rows.data(),
+                             diagonal.data());
+}
+
+template <class R>
 static double coordinate_descent(Array<const double> w, Array<const double> g,
-                                 Array<const double, 2> rows, Array<const double> base,
+                                 Array<const R, 2> rows, std::int64_t m, Array<const double> base,
                                  Array<const double> diagonal, double lam, double l2, std::int64_t max_passes,
                                  double tolerance, std::uint64_t seed, Array<double> d) {
-  const proxqn::Subproblem p{w.data(), g.data(), rows.data(), base.data(), diagonal.data(), lam, l2,
-                             static_cast<std::int64_t>(w.shape(0)),
-                             static_cast<std::int64_t>(rows.shape(1)) / 2};
+  const proxqn::Subproblem<R> p{w.data(), g.data(), rows.data(), base.data(), diagonal.data(), lam, l2,
+                                static_cast<std::int64_t>(w.shape(0)), row_width(rows, m),
+                                proxqn::used(m)};
   nb::gil_scoped_release release;
   return proxqn::coordinate_descent(p, max_passes, tolerance, seed, d.data());
 }
@@ -302,26 +374,45 @@ PROXQN_CLONES static void exp_all(const double* x, std::int64_t n, double* out) 
     proxqn::store8(out + i, proxqn::exp8(proxqn::load8(x + i)));
 }
 
+template <class S>
+static nb::class_<ChainKernel<S>> bind_chain(nb::module_& m, const char* name) {
+  using Kernel = ChainKernel<S>;
+  using Int32s = Array<const std::int32_t>;
+  using Pairs = Array<const std::int32_t, 2>;
+  return nb::class_<Kernel>(m, name)
+      .def(nb::init<Array<const std::int64_t>, Int32s, Int32s, Pairs, Pairs,
+                    Array<const std::int64_t>, std::optional<Int32s>,
+                    std::optional<Array<const double>>, Array<S, 2>>(),
+           "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
+           "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert())
+      .def("forward", &Kernel::forward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
+           "step"_a, "transitions"_a, "losses"_a.noconvert(), "n_jobs"_a)
+      .def("backward", &Kernel::backward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
+           "step"_a, "transitions"_a, "pairs"_a.noconvert(), "n_jobs"_a);
+}
+
 #include "lattice_bindings.hpp"  // these need Array and expect
 #include "rivals_bindings.hpp"
+
+template <class R>
+static void bind_inner(nb::module_& m) {
+  m.def("memory_rows", &memory_rows<R>, "S"_a, "Y"_a, "SS"_a, "SY"_a, "gamma"_a,
+        "rows"_a.noconvert(), "diagonal"_a.noconvert(),
+        "Rows of P and C and the diagonal of B = gamma D + P P' - C C'; false where B breaks down.");
+  m.def("extend_rows", &extend_rows<R>, "s"_a, "y"_a, "base"_a, "m"_a, "rows"_a.noconvert(),
+        "diagonal"_a.noconvert(), "Add a pair to the rows of m pairs; false where it would break B.");
+  m.def("coordinate_descent", &coordinate_descent<R>, "w"_a, "g"_a, "rows"_a.noconvert(), "m"_a,
+        "base"_a, "diagonal"_a, "lam"_a, "l2"_a, "max_passes"_a, "tolerance"_a, "seed"_a, "d"_a.noconvert(),
+        "Minimise the quadratic model over d in place; returns the passes made.");
+}
 
 NB_MODULE(_kernels, m) {
   m.doc() = "Compiled kernels of proxqn; see the headers in cpp/ for the formulas.";
 
-  nb::class_<ChainKernel>(m, "Chain")
-      .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>,
-                    Array<const std::int32_t>, Array<const std::int32_t, 2>,
-                    Array<const std::int32_t, 2>, Array<const std::int64_t>,
-                    std::optional<Array<const std::int32_t>>, std::optional<Array<const double>>,
-                    Array<double, 2>>(),
-           "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
-           "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert())
-      .def("forward", &ChainKernel::forward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
-           "step"_a, "transitions"_a, "losses"_a.noconvert(), "n_jobs"_a)
-      .def("backward", &ChainKernel::backward, "alpha"_a.noconvert(),
-           "change"_a.noconvert().none(), "step"_a, "transitions"_a, "pairs"_a.noconvert(),
-           "n_jobs"_a)
-      .def("viterbi", &ChainKernel::viterbi, "transitions"_a, "path"_a.noconvert(), "n_jobs"_a);
+  bind_chain<double>(m, "Chain")
+      .def("viterbi", &ChainKernel<double>::viterbi, "transitions"_a, "path"_a.noconvert(),
+           "n_jobs"_a);
+  bind_chain<float>(m, "SingleChain");
 
   nb::class_<FeatureKernel>(m, "Features")
       .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>,
@@ -333,6 +424,13 @@ NB_MODULE(_kernels, m) {
            "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep", &FeatureKernel::sweep, "residuals"_a.noconvert(), "threshold"_a,
            "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
+      .def("cut_into_blocks", &FeatureKernel::cut_into_blocks)
+      .def("move_single", &FeatureKernel::move_single, "coordinates"_a, "direction"_a,
+           "n_labels"_a, "change"_a.noconvert(), "n_jobs"_a)
+      .def("gradient_single", &FeatureKernel::gradient_single, "coordinates"_a, "n_labels"_a,
+           "residuals"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a)
+      .def("sweep_single", &FeatureKernel::sweep_single, "n_labels"_a, "residuals"_a.noconvert(),
+           "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
       .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a)
       .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);
 
@@ -354,12 +452,8 @@ NB_MODULE(_kernels, m) {
   m.def("transpose", &transpose<std::int64_t>, "indptr"_a.noconvert(), "entry_column"_a,
         "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
         "entry"_a.noconvert().none(), transpose_doc);
-  m.def("memory_rows", &memory_rows, "S"_a, "Y"_a, "SS"_a, "SY"_a, "gamma"_a, "rows"_a.noconvert(),
-        "diagonal"_a.noconvert(),
-        "Rows [P | C] and the diagonal of B = gamma I + P P' - C C'; false where B breaks down.");
-  m.def("coordinate_descent", &coordinate_descent, "w"_a, "g"_a, "rows"_a, "base"_a, "diagonal"_a,
-        "lam"_a, "l2"_a, "max_passes"_a, "tolerance"_a, "seed"_a, "d"_a.noconvert(),
-        "Minimise the quadratic model over d in place; returns the passes made.");
+  bind_inner<double>(m);
+  bind_inner<float>(m);
   m.def(
       "exp",
       [](Array<const double> x, Array<double> out) {

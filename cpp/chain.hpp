@@ -12,6 +12,11 @@
 // keeps every A_t(y) >= exp(-R), R = max_t(max_y x_t - min_y x_t) + (max Lambda - min Lambda). If R
 // is at most 600 nothing underflows and the scaled recursion is exact for any length; otherwise the
 // batch is done again in the log domain.
+//
+// Precision. All is written for a real type S. In float a pass is about twice as fast: half the
+// bytes, twice the lanes. R may then be at most 75, and forward says so where it is more; losses and
+// pair counts are summed in double. Arrays of floats are slot-major, [stride][Lp] with the labels
+// padded by zeros, which rows.hpp is for; eight rows are turned in registers on the way.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -26,10 +31,13 @@
 namespace proxqn {
 
 constexpr double kSafeRange = 600.0;
+constexpr double kSafeFloatRange = 75.0;
 constexpr int kTile = 8;       // labels are padded to a multiple of this in scratch memory
 constexpr int kBuffer = 16;    // positions whose outer products are summed at once
+constexpr int kFetchAhead = 64;  // slots between a load and its prefetch
 
-struct Chain {
+template <class S>
+struct ChainOf {
   std::int64_t n_labels, stride, n_batches, n_chunks;
   const std::int64_t* first;         // [n_batches] slot of position 0, lane 0
   const std::int32_t* width;         // [n_batches] W: 8 or 1
@@ -39,142 +47,207 @@ struct Chain {
   const std::int64_t* chunk;         // [n_chunks+1] batches of a chunk
   const std::int32_t* labels;        // [stride] true label of a slot, or null
   const double* weights;             // [n_sequences] sample weights, or null
-  double* scores;                    // [L][stride] x = w' phi at the accepted point
-  const double* change;              // [L][stride] its change along the direction, or null
-  double* alpha;                     // [L][stride] after forward: A_t; after backward: residuals
-  double* scale;                     // [stride] 1 / c_t
+  S* scores;                         // [L][stride] x = w' phi at the accepted point
+  const S* change;                   // [L][stride] its change along the direction, or null
+  S* alpha;                          // [L][stride] after forward: A_t; after backward: residuals
+  S* scale;                          // [stride] 1 / c_t
   std::uint8_t* log_domain;          // [n_batches] set by forward
   const double* transitions;         // [L][L] Lambda
+
+  static constexpr bool kRows = std::is_same_v<S, float>;
+  std::int64_t padded_labels() const { return (n_labels + kTile - 1) / kTile * kTile; }
+  std::int64_t at(std::int64_t y, std::int64_t slot) const {
+    return kRows ? slot * padded_labels() + y : y * stride + slot;
+  }
 };
+using Chain = ChainOf<double>;
 
 struct AlignedFree {
-  void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  void operator()(void* p) const { ::operator delete[](p, std::align_val_t{64}); }
 };
-using Scratch = std::unique_ptr<double[], AlignedFree>;
-inline Scratch scratch(std::int64_t n) {
-  auto* p = static_cast<double*>(::operator new[](n * sizeof(double), std::align_val_t{64}));
-  std::fill(p, p + n, 0.0);
-  return Scratch(p);
+template <class S>
+using ScratchOf = std::unique_ptr<S[], AlignedFree>;
+using Scratch = ScratchOf<double>;
+template <class S = double>
+ScratchOf<S> scratch(std::int64_t n) {
+  auto* p = static_cast<S*>(::operator new[](n * sizeof(S), std::align_val_t{64}));
+  std::fill(p, p + n, S{});
+  return ScratchOf<S>(p);
 }
 
 inline std::int64_t padded(std::int64_t n_labels) { return (n_labels + kTile - 1) / kTile * kTile; }
 
 // exp(Lambda - Lmax), plain and transposed, rows padded with zeros: [L][Lp].
+template <class S>
 struct Transitions {
   std::int64_t padded_labels;
   double largest, range;
-  Scratch forward, backward;
+  ScratchOf<S> forward, backward;
   Transitions(const double* lambda, std::int64_t L) : padded_labels(padded(L)) {
     const auto [low, high] = std::minmax_element(lambda, lambda + L * L);
     largest = *high;
     range = *high - *low;
-    forward = scratch(L * padded_labels);
-    backward = scratch(L * padded_labels);
+    forward = scratch<S>(L * padded_labels);
+    backward = scratch<S>(L * padded_labels);
     for (std::int64_t i = 0; i < L; ++i)
       for (std::int64_t j = 0; j < L; ++j) {
-        const double m = std::exp(lambda[i * L + j] - largest);
+        const S m = static_cast<S>(std::exp(lambda[i * L + j] - largest));
         forward[i * padded_labels + j] = m;
         backward[j * padded_labels + i] = m;
       }
   }
 };
 
-// --- one position: the same text for eight lanes (V = double8) and for one (V = double) ----------
+// --- one position: the same text for eight lanes (V = double8, float8) and for one (V = S) -------
 
 template <class V>
-constexpr int kWidth = std::is_same_v<V, double8> ? kLanes : 1;
-
-PROXQN_INLINE void load(const double* p, double8& v) { v = load8(p); }
-PROXQN_INLINE void load(const double* p, double& v) { v = *p; }
-PROXQN_INLINE void store(double* p, double8 v) { store8(p, v); }
-PROXQN_INLINE void store(double* p, double v) { *p = v; }
-
-// x_t(y) for all labels into x[L]; their maximum per lane.
+constexpr int kWidth = std::is_arithmetic_v<V> ? 1 : kLanes;
 template <class V>
-PROXQN_INLINE V gather_scores(const Chain& c, std::int64_t slot, double step, V* x, V* lowest) {
-  V high{}, low{};
-  for (std::int64_t y = 0; y < c.n_labels; ++y) {
-    V v;
-    load(c.scores + y * c.stride + slot, v);
-    if (c.change) {
-      V d;
-      load(c.change + y * c.stride + slot, d);
-      v += step * d;
+using Real = std::conditional_t<sizeof(V) == kWidth<V> * sizeof(float), float, double>;
+template <class S>
+using Eight = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
+template <class V>
+using Wide = std::conditional_t<kWidth<V> == 1, double, double8>;  // V in double precision
+
+template <class V>
+PROXQN_INLINE void load(const Real<V>* p, V& v) { std::memcpy(&v, p, sizeof v); }
+template <class V>
+PROXQN_INLINE void store(Real<V>* p, V v) { std::memcpy(p, &v, sizeof v); }
+template <class V>
+PROXQN_INLINE V filled(Real<V> a) { return V{} + a; }
+
+// One position's values of all labels, from and to an array; `ahead` slots away are fetched, since
+// L streams are too many for the hardware to foresee.
+template <class V>
+PROXQN_INLINE void load_labels(const ChainOf<Real<V>>& c, const Real<V>* array, std::int64_t slot,
+                               std::int64_t ahead, V* out) {
+  if constexpr (std::is_same_v<V, float8>) {
+    const std::int64_t Lp = c.padded_labels();
+    for (std::int64_t y = 0; y < Lp; y += kLanes) {
+      float8 rows[kLanes];
+      for (int k = 0; k < kLanes; ++k) {
+        load(array + (slot + k) * Lp + y, rows[k]);
+        __builtin_prefetch(array + (slot + ahead + k) * Lp + y, 1);
+      }
+      transpose8(rows);
+      for (int k = 0; k < kLanes; ++k) out[y + k] = rows[k];
     }
-    x[y] = v;
-    high = y ? max(high, v) : v;
-    low = y ? min(low, v) : v;
+  } else {
+    for (std::int64_t y = 0; y < c.n_labels; ++y) {
+      load(array + c.at(y, slot), out[y]);
+      if (!c.kRows) __builtin_prefetch(array + c.at(y, slot + ahead), 1);
+    }
+  }
+}
+template <class V>
+PROXQN_INLINE void store_labels(const ChainOf<Real<V>>& c, const V* values, std::int64_t slot,
+                                Real<V>* array) {
+  if constexpr (std::is_same_v<V, float8>) {
+    const std::int64_t Lp = c.padded_labels();
+    for (std::int64_t y = 0; y < Lp; y += kLanes) {
+      float8 rows[kLanes];
+      for (int k = 0; k < kLanes; ++k) rows[k] = values[y + k];
+      transpose8(rows);
+      for (int k = 0; k < kLanes; ++k) store(array + (slot + k) * Lp + y, rows[k]);
+    }
+  } else {
+    for (std::int64_t y = 0; y < c.n_labels; ++y) store(array + c.at(y, slot), values[y]);
+  }
+}
+
+// x_t(y) for all labels into x, by way of d; their maximum per lane.
+template <class V>
+PROXQN_INLINE V gather_scores(const ChainOf<Real<V>>& c, std::int64_t slot, std::int64_t ahead,
+                              double step, V* x, V* d, V* lowest) {
+  load_labels(c, c.scores, slot, ahead, x);
+  if (c.change) {
+    load_labels(c, c.change, slot, ahead, d);
+    for (std::int64_t y = 0; y < c.n_labels; ++y) x[y] += static_cast<Real<V>>(step) * d[y];
+  }
+  V high = x[0], low = x[0];
+  for (std::int64_t y = 1; y < c.n_labels; ++y) {
+    high = max(high, x[y]);
+    low = min(low, x[y]);
   }
   if (lowest) *lowest = low;
   return high;
 }
 
 // e = exp(x - shift), L labels; the padding of e stays zero.
-PROXQN_INLINE void exponentials(const double8* x, double8 shift, std::int64_t L, double8* e) {
-  for (std::int64_t y = 0; y < L; ++y) e[y] = exp8(x[y] - shift);
-}
-PROXQN_INLINE void exponentials(const double* x, double shift, std::int64_t L, double* e) {
-  std::int64_t y = 0;
-  for (; y + kLanes <= L; y += kLanes) store8(e + y, exp8(load8(x + y) - shift));
-  if (y < L) {
-    double tail[kLanes] = {};
-    std::copy(x + y, x + L, tail);
-    double8 v = exp8(load8(tail) - shift);
-    store8(tail, v);
-    std::copy(tail, tail + (L - y), e + y);
+template <class V>
+PROXQN_INLINE void exponentials(const V* x, V shift, std::int64_t L, V* e) {
+  if constexpr (kWidth<V> == kLanes) {
+    for (std::int64_t y = 0; y < L; ++y) e[y] = exp8(x[y] - shift);
+  } else {
+    using E = Eight<V>;
+    for (std::int64_t y = 0; y < L; y += kLanes) {
+      const std::int64_t n = std::min<std::int64_t>(kLanes, L - y);
+      V some[kLanes] = {};
+      std::copy(x + y, x + y + n, some);
+      E v;
+      std::memcpy(&v, some, sizeof v);
+      v = exp8(v - shift);
+      std::memcpy(some, &v, sizeof v);
+      std::copy(some, some + n, e + y);
+    }
   }
 }
 
 // out[j] = sum_i in[i] m[i][j]: the L^2 multiply-adds of a position, kTile accumulators in registers.
 template <class V>
-PROXQN_INLINE void product(const V* in, const double* m, std::int64_t L, std::int64_t Lp, V* out) {
-  constexpr int tile = kWidth<V> == 1 ? kTile : kTile / 2;  // 4 x 8 lanes or 8 x 1
+PROXQN_INLINE void product(const V* in, const Real<V>* m, std::int64_t L, std::int64_t Lp, V* out) {
+  // Enough sums to hide the latency of the multiply-adds: one 512-bit or two 256-bit ones a cycle.
+  constexpr int tile = std::is_same_v<V, double8> ? kTile / 2 : kTile;
   for (std::int64_t j = 0; j < Lp; j += tile) {
     V acc[tile] = {};
     for (std::int64_t i = 0; i < L; ++i) {
       const V a = in[i];
-      const double* row = m + i * Lp + j;
+      const Real<V>* row = m + i * Lp + j;
       for (int k = 0; k < tile; ++k) acc[k] += a * row[k];
     }
     for (int k = 0; k < tile; ++k) out[j + k] = acc[k];
   }
 }
 
-// G[i][j] += sum_t a_t(i) v_t(j) over the buffered positions. Tiles of 4 x 4 keep G in registers.
+// G[i][j] += sum_t a_t(i) v_t(j) over the buffered positions. Tiles of 4 x 4 keep the sums in
+// registers.
 template <class V>
-PROXQN_INLINE void outer_products(const V* a, const V* v, int n, std::int64_t Lp, V* G) {
+PROXQN_INLINE void outer_products(const V* a, const V* v, int n, std::int64_t Lp, Wide<V>* G) {
   constexpr int rows = 4, cols = kWidth<V> == 1 ? kTile : 4;
   for (std::int64_t i = 0; i < Lp; i += rows)
     for (std::int64_t j = 0; j < Lp; j += cols) {
-      V acc[rows][cols];
-      for (int p = 0; p < rows; ++p)
-        for (int q = 0; q < cols; ++q) acc[p][q] = G[(i + p) * Lp + j + q];
+      V acc[rows][cols] = {};
       for (int t = 0; t < n; ++t)
         for (int p = 0; p < rows; ++p) {
           const V left = a[t * Lp + i + p];
           for (int q = 0; q < cols; ++q) acc[p][q] += left * v[t * Lp + j + q];
         }
       for (int p = 0; p < rows; ++p)
-        for (int q = 0; q < cols; ++q) G[(i + p) * Lp + j + q] = acc[p][q];
+        for (int q = 0; q < cols; ++q) G[(i + p) * Lp + j + q] += widen(acc[p][q]);
     }
 }
 
-PROXQN_INLINE double8 where(double8 length, double t, double8 yes, double8 no) {
-  return length > t ? yes : no;
+// `yes` in the lanes whose sequence is longer than t.
+template <class V>
+PROXQN_INLINE V where(V length, std::int64_t t, V yes, V no) {
+  return length > static_cast<Real<V>>(t) ? yes : no;
 }
-PROXQN_INLINE double where(double length, double t, double yes, double no) {
-  return length > t ? yes : no;
+template <class V>
+PROXQN_INLINE Real<V> lane(V v, int k) {
+  if constexpr (kWidth<V> == 1) return v;
+  else return v[k];
 }
-PROXQN_INLINE double lane(double8 v, int k) { return v[k]; }
-PROXQN_INLINE double lane(double v, int) { return v; }
-PROXQN_INLINE void set_lane(double8& v, int k, double x) { v[k] = x; }
-PROXQN_INLINE void set_lane(double& v, int, double x) { v = x; }
-PROXQN_INLINE double largest(double8 v) {
-  double m = v[0];
-  for (int k = 1; k < kLanes; ++k) m = max(m, v[k]);
+template <class V>
+PROXQN_INLINE void set_lane(V& v, int k, Real<V> x) {
+  if constexpr (kWidth<V> == 1) v = x;
+  else v[k] = x;
+}
+template <class V>
+PROXQN_INLINE Real<V> largest(V v) {
+  Real<V> m = lane(v, 0);
+  for (int k = 1; k < kWidth<V>; ++k) m = max(m, lane(v, k));
   return m;
 }
-PROXQN_INLINE double largest(double v) { return v; }
 
 // A running product kept as mantissa * 2^exponent, so that a long sequence needs one log, not T.
 template <class V>
@@ -200,9 +273,10 @@ struct Product {
 };
 
 template <class V>
-PROXQN_INLINE V lane_lengths(const Chain& c, std::int64_t batch) {
+PROXQN_INLINE V lane_lengths(const ChainOf<Real<V>>& c, std::int64_t batch) {
   V v{};
-  for (int k = 0; k < kWidth<V>; ++k) set_lane(v, k, c.lane_length[batch * kLanes + k]);
+  for (int k = 0; k < kWidth<V>; ++k)
+    set_lane(v, k, static_cast<Real<V>>(c.lane_length[batch * kLanes + k]));
   return v;
 }
 
@@ -272,21 +346,25 @@ inline void backward_log(const Chain& c, Lane s, double weight, double* G) {
 
 // Scaled recursion on one batch. Writes losses of its sequences; false where the range is unsafe.
 template <class V>
-PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions& m, std::int64_t batch,
-                                 double step, double* work, double* losses) {
+PROXQN_INLINE bool forward_batch(const ChainOf<Real<V>>& c, const Transitions<Real<V>>& m,
+                                 std::int64_t batch, double step, Real<V>* work, double* losses) {
+  using S = Real<V>;
   constexpr int W = kWidth<V>;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
   V* x = reinterpret_cast<V*>(work);
-  V* e = x + Lp;
+  V* d = x + Lp;
+  V* e = d + Lp;
   V* a = e + Lp;
   V* A = a + Lp;
   const V lengths = lane_lengths<V>(c, batch);
-  V shift{}, range{}, path{}, totals{};  // totals only shows whether any was NaN: max loses them
-  Product<V> normaliser;
+  V range{}, totals{};  // totals only shows whether any was NaN: max loses them
+  Wide<V> shift{}, path{};
+  Product<Wide<V>> normaliser;
+  const auto wide_lengths = widen(lengths);
   for (std::int64_t t = 0; t < T; ++t) {
     const std::int64_t slot = c.first[batch] + t * W;
     V low;
-    const V high = gather_scores<V>(c, slot, step, x, &low);
+    const V high = gather_scores<V>(c, slot, kFetchAhead, step, x, d, &low);
     range = max(range, high - low);
     exponentials(x, high, L, e);
     if (t == 0) {
@@ -298,14 +376,12 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions& m, std::int6
     V total{};
     for (std::int64_t y = 0; y < L; ++y) total += a[y];
     totals += total;
-    const V inverse = 1.0 / total;
-    for (std::int64_t y = 0; y < L; ++y) {
-      A[y] = a[y] * inverse;
-      store(c.alpha + y * c.stride + slot, A[y]);
-    }
+    const V inverse = S(1) / total;
+    for (std::int64_t y = 0; y < L; ++y) A[y] = a[y] * inverse;
+    store_labels(c, A, slot, c.alpha);
     store(c.scale + slot, inverse);
-    normaliser.multiply(where(lengths, t, total, V{} + 1.0));
-    shift += where(lengths, t, high, V{});
+    normaliser.multiply(where(wide_lengths, t, widen(total), filled<Wide<V>>(1.0)));
+    shift += where(wide_lengths, t, widen(high), Wide<V>{});
     if (c.labels)
       for (int k = 0; k < W; ++k) {
         if (t >= c.lane_length[batch * kLanes + k]) continue;
@@ -315,7 +391,8 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions& m, std::int6
         set_lane(path, k, lane(path, k) + gained);
       }
   }
-  if (!(largest(range) + m.range <= kSafeRange) || std::isnan(sum(totals))) return false;
+  constexpr double safe = std::is_same_v<S, float> ? kSafeFloatRange : kSafeRange;
+  if (!(largest(range) + m.range <= safe) || std::isnan(sum(widen(totals)))) return false;
   for (int k = 0; k < W; ++k) {
     const std::int64_t n = c.lane_length[batch * kLanes + k];
     if (n == 0) continue;
@@ -335,40 +412,55 @@ inline double path_score(const Chain& c, Lane s, double step) {
   return total;
 }
 
-inline Lane lane_of(const Chain& c, std::int64_t batch, int k) {
+template <class S>
+inline Lane lane_of(const ChainOf<S>& c, std::int64_t batch, int k) {
   return {c.first[batch] + k, c.width[batch], c.lane_length[batch * kLanes + k]};
 }
 
-PROXQN_CLONES void forward_chunk(const Chain& c, const Transitions& m, std::int64_t chunk,
+template <class S>
+PROXQN_INLINE void forward_batches(const ChainOf<S>& c, const Transitions<S>& m,
+                                   std::int64_t chunk, double step, double* losses) {
+  auto work = scratch<S>(5 * m.padded_labels * kLanes);
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
+    c.log_domain[b] = !(c.width[b] == kLanes
+                            ? forward_batch<Eight<S>>(c, m, b, step, work.get(), losses)
+                            : forward_batch<S>(c, m, b, step, work.get(), losses));
+}
+
+PROXQN_CLONES void forward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
+                                 std::int64_t chunk, double step, double* losses) {
+  forward_batches(c, m, chunk, step, losses);
+}
+
+PROXQN_CLONES void forward_chunk(const Chain& c, const Transitions<double>& m, std::int64_t chunk,
                                  double step, double* losses) {
-  auto work = scratch(4 * m.padded_labels * kLanes);
-  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b) {
-    const bool safe = c.width[b] == kLanes
-                          ? forward_batch<double8>(c, m, b, step, work.get(), losses)
-                          : forward_batch<double>(c, m, b, step, work.get(), losses);
-    c.log_domain[b] = !safe;
-    if (safe) continue;
-    for (int k = 0; k < c.width[b]; ++k) {
+  forward_batches(c, m, chunk, step, losses);
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
+    for (int k = 0; c.log_domain[b] && k < c.width[b]; ++k) {
       const Lane s = lane_of(c, b, k);
       if (s.length == 0) continue;
       const double log_z = forward_log(c, s, step);
       losses[c.lane_sequence[b * kLanes + k]] = log_z - (c.labels ? path_score(c, s, step) : 0.0);
     }
-  }
 }
 
 // losses[i] = log Z_i - score of the true path (or log Z_i without labels), at scores + step * change.
-inline void forward(const Chain& c, double step, int n_jobs, double* losses) {
-  const Transitions m(c.transitions, c.n_labels);
+// False where a batch was out of range: in float the losses are then worthless, in double they come
+// from the log domain.
+template <class S>
+bool forward(const ChainOf<S>& c, double step, int n_jobs, double* losses) {
+  const Transitions<S> m(c.transitions, c.n_labels);
   parallel_for(c.n_chunks, n_jobs,
                [&](std::int64_t chunk) { forward_chunk(c, m, chunk, step, losses); });
+  return std::none_of(c.log_domain, c.log_domain + c.n_batches, [](auto b) { return b != 0; });
 }
 
 // --- backward ------------------------------------------------------------------------------------
 
 template <class V>
 struct PairBuffer {  // alpha_{t-1} and v_t of up to kBuffer positions, and the sums G [Lp][Lp]
-  V *a, *v, *G;
+  V *a, *v;
+  Wide<V>* G;
   int n = 0;
 };
 
@@ -377,54 +469,57 @@ struct PairBuffer {  // alpha_{t-1} and v_t of up to kBuffer positions, and the 
 //   P(y_{t-1} = y', y_t = y) = A_{t-1}(y') M(y',y) v_t(y),   P(y_t = y) = A_t(y) beta_t(y).
 // In exact arithmetic sum_y A_t beta_t = 1; dividing by it keeps rounding from adding up over T.
 template <class V>
-PROXQN_INLINE void backward_batch(const Chain& c, const Transitions& m, std::int64_t batch,
-                                  double step, double* work, PairBuffer<V>& pairs) {
+PROXQN_INLINE void backward_batch(const ChainOf<Real<V>>& c, const Transitions<Real<V>>& m,
+                                  std::int64_t batch, double step, Real<V>* work,
+                                  PairBuffer<V>& pairs) {
+  using S = Real<V>;
   constexpr int W = kWidth<V>;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
   V* x = reinterpret_cast<V*>(work);
-  V* e = x + Lp;
+  V* d = x + Lp;
+  V* e = d + Lp;
   V* beta = e + Lp;
+  V* A = beta + Lp;
+  V* before = A + Lp;    // A_{t-1}
+  V* residual = before + Lp;
   const V lengths = lane_lengths<V>(c, batch);
   V weight{};
   for (int k = 0; k < W; ++k)
     if (c.lane_length[batch * kLanes + k] > 0)
-      set_lane(weight, k, c.weights ? c.weights[c.lane_sequence[batch * kLanes + k]] : 1.0);
-  const V one = V{} + 1.0;
+      set_lane(weight, k,
+               c.weights ? static_cast<S>(c.weights[c.lane_sequence[batch * kLanes + k]]) : S(1));
+  const V one = filled<V>(1);
   for (std::int64_t y = 0; y < L; ++y) beta[y] = one;
+  load_labels(c, c.alpha, c.first[batch] + (T - 1) * W, -kFetchAhead, A);
   for (std::int64_t t = T - 1; t >= 0; --t) {
     const std::int64_t slot = c.first[batch] + t * W;
-    const V high = gather_scores<V>(c, slot, step, x, static_cast<V*>(nullptr));
+    const V high = gather_scores<V>(c, slot, -kFetchAhead, step, x, d, static_cast<V*>(nullptr));
+    if (c.change) store_labels(c, x, slot, c.scores);
     exponentials(x, high, L, e);
     V total{};
     for (std::int64_t y = 0; y < L; ++y) {
-      V A;
-      load(c.alpha + y * c.stride + slot, A);
       beta[y] = where(lengths, t + 1, beta[y], one);  // the last position of a lane, or past it
-      total += A * beta[y];
+      total += A[y] * beta[y];
     }
     V inverse_scale;
     load(c.scale + slot, inverse_scale);
-    const V normaliser = 1.0 / total;
+    const V normaliser = S(1) / total;
     const V factor = where(lengths, t, inverse_scale * normaliser, V{});
     V* v = pairs.v + pairs.n * Lp;
     V* a = pairs.a + pairs.n * Lp;
     for (std::int64_t y = 0; y < L; ++y) {
-      double* at = c.alpha + y * c.stride + slot;
-      V A;
-      load(at, A);
-      store(at, weight * (A * beta[y] * normaliser));
+      residual[y] = weight * (A[y] * beta[y] * normaliser);
       v[y] = e[y] * beta[y] * factor;
-      if (c.change) store(c.scores + y * c.stride + slot, x[y]);
-      if (t > 0) {
-        load(at - W, A);
-        a[y] = A * weight;
-      }
     }
+    store_labels(c, residual, slot, c.alpha);
     if (c.labels)
       for (int k = 0; k < W; ++k)
         if (t < c.lane_length[batch * kLanes + k])
-          c.alpha[c.labels[slot + k] * c.stride + slot + k] -= lane(weight, k);
+          c.alpha[c.at(c.labels[slot + k], slot + k)] -= lane(weight, k);
     if (t == 0) break;
+    load_labels(c, c.alpha, slot - W, -kFetchAhead, before);
+    for (std::int64_t y = 0; y < L; ++y) a[y] = before[y] * weight;
+    std::swap(A, before);
     product(v, m.backward.get(), L, Lp, beta);
     if (++pairs.n == kBuffer) {
       outer_products(pairs.a, pairs.v, pairs.n, Lp, pairs.G);
@@ -433,36 +528,26 @@ PROXQN_INLINE void backward_batch(const Chain& c, const Transitions& m, std::int
   }
 }
 
-PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions& m, std::int64_t chunk,
-                                  double step, double* G) {
+template <class S>
+PROXQN_INLINE void backward_batches(const ChainOf<S>& c, const Transitions<S>& m,
+                                    std::int64_t chunk, double step, double* G) {
+  using V = Eight<S>;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels;
-  auto work = scratch(3 * Lp * kLanes);
-  auto buffers = scratch(2 * kBuffer * Lp * (kLanes + 1));
+  auto work = scratch<S>(7 * Lp * kLanes);
+  auto buffers = scratch<S>(2 * kBuffer * Lp * (kLanes + 1));
   auto sums8 = scratch(Lp * Lp * kLanes), sums1 = scratch(Lp * Lp);
-  PairBuffer<double8> wide{};
-  wide.a = reinterpret_cast<double8*>(buffers.get());
+  PairBuffer<V> wide{};
+  wide.a = reinterpret_cast<V*>(buffers.get());
   wide.v = wide.a + kBuffer * Lp;
   wide.G = reinterpret_cast<double8*>(sums8.get());
-  PairBuffer<double> narrow{};
+  PairBuffer<S> narrow{};
   narrow.a = buffers.get() + 2 * kBuffer * Lp * kLanes;
   narrow.v = narrow.a + kBuffer * Lp;
   narrow.G = sums1.get();
   for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b) {
-    if (c.log_domain[b]) {
-      if (c.change)
-        for (std::int64_t y = 0; y < L; ++y)
-          for (std::int64_t i = c.first[b]; i < c.first[b] + c.length[b] * c.width[b]; ++i)
-            c.scores[y * c.stride + i] += step * c.change[y * c.stride + i];
-      for (int k = 0; k < c.width[b]; ++k) {
-        const Lane s = lane_of(c, b, k);
-        const double weight = c.weights ? c.weights[c.lane_sequence[b * kLanes + k]] : 1.0;
-        if (s.length) backward_log(c, s, weight, G);
-      }
-    } else if (c.width[b] == kLanes) {
-      backward_batch<double8>(c, m, b, step, work.get(), wide);
-    } else {
-      backward_batch<double>(c, m, b, step, work.get(), narrow);
-    }
+    if (c.log_domain[b]) continue;
+    if (c.width[b] == kLanes) backward_batch<V>(c, m, b, step, work.get(), wide);
+    else backward_batch<S>(c, m, b, step, work.get(), narrow);
   }
   outer_products(wide.a, wide.v, wide.n, Lp, wide.G);
   outer_products(narrow.a, narrow.v, narrow.n, Lp, narrow.G);
@@ -473,9 +558,32 @@ PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions& m, std::int
     }
 }
 
+PROXQN_CLONES void backward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
+                                  std::int64_t chunk, double step, double* G) {
+  backward_batches(c, m, chunk, step, G);
+}
+
+PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions<double>& m, std::int64_t chunk,
+                                  double step, double* G) {
+  backward_batches(c, m, chunk, step, G);
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b) {
+    if (!c.log_domain[b]) continue;
+    if (c.change)
+      for (std::int64_t y = 0; y < c.n_labels; ++y)
+        for (std::int64_t i = c.first[b]; i < c.first[b] + c.length[b] * c.width[b]; ++i)
+          c.scores[y * c.stride + i] += step * c.change[y * c.stride + i];
+    for (int k = 0; k < c.width[b]; ++k) {
+      const Lane s = lane_of(c, b, k);
+      const double weight = c.weights ? c.weights[c.lane_sequence[b * kLanes + k]] : 1.0;
+      if (s.length) backward_log(c, s, weight, G);
+    }
+  }
+}
+
 // After forward at the same step. pairs[L][L] = sum over samples of weight * E[label pair counts].
-inline void backward(const Chain& c, double step, int n_jobs, double* pairs) {
-  const Transitions m(c.transitions, c.n_labels);
+template <class S>
+void backward(const ChainOf<S>& c, double step, int n_jobs, double* pairs) {
+  const Transitions<S> m(c.transitions, c.n_labels);
   const std::int64_t size = c.n_labels * c.n_labels;
   std::vector<double> parts(c.n_chunks * size, 0.0);
   parallel_for(c.n_chunks, n_jobs, [&](std::int64_t chunk) {

@@ -182,13 +182,13 @@ PROXQN_CLONES void slot_major(const double* residuals, std::int64_t n_labels, st
 }
 
 // acc[Lp] += sum over the entries of value * residual row.
-template <int Blocks>
+template <int Blocks, class S>
 PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::int64_t n,
-                               const double* rows, std::int64_t Lp, double* acc) {
+                               const S* rows, std::int64_t Lp, double* acc) {
   double8 a[Blocks];
   for (int k = 0; k < Blocks; ++k) a[k] = load8(acc + 8 * k);
   for (std::int64_t e = 0; e < n; ++e) {
-    const double* row = rows + slots[e] * Lp;
+    const S* row = rows + slots[e] * Lp;
     if (v)
       for (int k = 0; k < Blocks; ++k) a[k] += v[e] * load8(row + 8 * k);
     else
@@ -197,8 +197,9 @@ PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::
   for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, a[k]);
 }
 
+template <class S>
 PROXQN_INLINE void add_rows(const std::int32_t* slots, const double* v, std::int64_t n,
-                            const double* rows, std::int64_t Lp, double* acc) {
+                            const S* rows, std::int64_t Lp, double* acc) {
   for (std::int64_t y = 0; y < Lp;) {
     const std::int64_t left = (Lp - y) / 8;
     if (left >= 4) column_sums<4>(slots, v, n, rows + y, Lp, acc + y), y += 32;
@@ -229,10 +230,11 @@ struct Sweep {
 // Sums of the columns [first, last), block of slots by block: the residual rows of a block stay in
 // the L2 cache while all the columns pick theirs from them. A column with only a few entries a block
 // is summed at once: going to every block would cost more. sums[last - first][Lp], zero at the start.
-PROXQN_CLONES void sweep_blocked(const Features& f, std::int64_t first, std::int64_t last,
-                                 const double* rows, std::int64_t stride, std::int64_t Lp,
-                                 double* sums) {
-  const std::int64_t block = std::max<std::int64_t>(64, kBlockBytes / (8 * Lp));
+template <class S>
+PROXQN_INLINE void sum_blocked(const Features& f, std::int64_t first, std::int64_t last,
+                               const S* rows, std::int64_t stride, std::int64_t Lp, double* sums) {
+  const std::int64_t block =
+      std::max<std::int64_t>(64, kBlockBytes / (static_cast<std::int64_t>(sizeof(S)) * Lp));
   const std::int64_t few = kFewEntries * ((stride + block - 1) / block);
   std::vector<std::int64_t> next(f.start + first, f.start + last), dense;
   for (std::int64_t c = first; c < last; ++c) {
@@ -254,11 +256,22 @@ PROXQN_CLONES void sweep_blocked(const Features& f, std::int64_t first, std::int
     }
 }
 
+PROXQN_CLONES void sweep_blocked(const Features& f, std::int64_t first, std::int64_t last,
+                                 const double* rows, std::int64_t stride, std::int64_t Lp,
+                                 double* sums) {
+  sum_blocked(f, first, last, rows, stride, Lp, sums);
+}
+PROXQN_CLONES void sweep_blocked(const Features& f, std::int64_t first, std::int64_t last,
+                                 const float* rows, std::int64_t stride, std::int64_t Lp,
+                                 double* sums) {
+  sum_blocked(f, first, last, rows, stride, Lp, sums);
+}
+
 // pair_start/pair_labels restrict each column to its admitted labels; null admits all.
-inline void sweep_range(const Features& f, std::int64_t first, std::int64_t last,
-                        std::int64_t n_labels, const double* rows, std::int64_t stride,
-                        std::int64_t Lp, double threshold, const std::int64_t* pair_start,
-                        const std::int32_t* pair_labels, Sweep& out) {
+template <class S>
+void sweep_range(const Features& f, std::int64_t first, std::int64_t last, std::int64_t n_labels,
+                 const S* rows, std::int64_t stride, std::int64_t Lp, double threshold,
+                 const std::int64_t* pair_start, const std::int32_t* pair_labels, Sweep& out) {
   std::vector<double> sums((last - first) * Lp, 0.0);
   sweep_blocked(f, first, last, rows, stride, Lp, sums.data());
   for (std::int64_t c = first; c < last; ++c) {
@@ -277,6 +290,32 @@ inline void sweep_range(const Features& f, std::int64_t first, std::int64_t last
   }
 }
 
+// On slot-major rows [stride][Lp].
+template <class S>
+Sweep sweep_rows(const Features& f, std::int64_t n_labels, std::int64_t stride, std::int64_t Lp,
+                 const S* rows, double threshold, const std::int64_t* pair_start,
+                 const std::int32_t* pair_labels, int n_jobs) {
+  // Chunks of a few hundred columns, so that their sums fit the cache beside a block of rows.
+  const std::int64_t n_chunks = (f.n_columns + kSweepColumns - 1) / kSweepColumns;
+  std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
+  const std::int64_t entries = f.start[f.n_columns];
+  for (std::int64_t i = 0; i < n_chunks; ++i)
+    bounds[i] = std::lower_bound(f.start, f.start + f.n_columns, entries * i / n_chunks) - f.start;
+  std::vector<Sweep> parts(n_chunks);
+  parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
+    sweep_range(f, bounds[i], bounds[i + 1], n_labels, rows, stride, Lp, threshold,
+                pair_start, pair_labels, parts[i]);
+  });
+  Sweep all;
+  for (auto& part : parts) {
+    all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
+    all.gradient.insert(all.gradient.end(), part.gradient.begin(), part.gradient.end());
+    if (!(part.largest <= all.largest)) all.largest = part.largest;
+  }
+  return all;
+}
+
+// On a label-major array [L][stride].
 inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride,
                    const double* residuals, double threshold, const std::int64_t* pair_start,
                    const std::int32_t* pair_labels, int n_jobs) {
@@ -287,24 +326,7 @@ inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride
     slot_major(residuals, n_labels, stride, i * block, std::min(stride, (i + 1) * block), Lp,
                rows.get());
   });
-  // Chunks of a few hundred columns, so that their sums fit the cache beside a block of rows.
-  const std::int64_t n_chunks = (f.n_columns + kSweepColumns - 1) / kSweepColumns;
-  std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
-  const std::int64_t entries = f.start[f.n_columns];
-  for (std::int64_t i = 0; i < n_chunks; ++i)
-    bounds[i] = std::lower_bound(f.start, f.start + f.n_columns, entries * i / n_chunks) - f.start;
-  std::vector<Sweep> parts(n_chunks);
-  parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
-    sweep_range(f, bounds[i], bounds[i + 1], n_labels, rows.get(), stride, Lp, threshold,
-                pair_start, pair_labels, parts[i]);
-  });
-  Sweep all;
-  for (auto& part : parts) {
-    all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
-    all.gradient.insert(all.gradient.end(), part.gradient.begin(), part.gradient.end());
-    if (!(part.largest <= all.largest)) all.largest = part.largest;
-  }
-  return all;
+  return sweep_rows(f, n_labels, stride, Lp, rows.get(), threshold, pair_start, pair_labels, n_jobs);
 }
 
 }  // namespace proxqn

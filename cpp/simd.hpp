@@ -17,6 +17,8 @@ namespace proxqn {
 constexpr int kLanes = 8;
 typedef double double8 __attribute__((vector_size(64)));
 typedef std::int64_t long8 __attribute__((vector_size(64)));
+typedef float float8 __attribute__((vector_size(32)));
+typedef std::int32_t word8 __attribute__((vector_size(32)));
 
 PROXQN_INLINE double8 load8(const double* p) {
   double8 v;
@@ -26,10 +28,37 @@ PROXQN_INLINE double8 load8(const double* p) {
 PROXQN_INLINE void store8(double* p, double8 v) { std::memcpy(p, &v, sizeof v); }
 PROXQN_INLINE double8 fill8(double a) { return double8{a, a, a, a, a, a, a, a}; }
 
-PROXQN_INLINE double8 max(double8 a, double8 b) { return a > b ? a : b; }
-PROXQN_INLINE double8 min(double8 a, double8 b) { return a < b ? a : b; }
-PROXQN_INLINE double max(double a, double b) { return a > b ? a : b; }
-PROXQN_INLINE double min(double a, double b) { return a < b ? a : b; }
+PROXQN_INLINE double8 widen(float8 v) { return __builtin_convertvector(v, double8); }
+PROXQN_INLINE double8 widen(double8 v) { return v; }
+PROXQN_INLINE double widen(double v) { return v; }  // a float becomes one, too
+PROXQN_INLINE double8 load8(const float* p) {  // single precision is only a way to store
+  float8 v;
+  std::memcpy(&v, p, sizeof v);
+  return widen(v);
+}
+
+// Eight registers as a matrix: rows become columns.
+PROXQN_INLINE void transpose8(float8* r) {
+  float8 t[8], u[8];
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = __builtin_shuffle(r[i], r[i + 1], word8{0, 8, 1, 9, 4, 12, 5, 13});
+    t[i + 1] = __builtin_shuffle(r[i], r[i + 1], word8{2, 10, 3, 11, 6, 14, 7, 15});
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int k = 0; k < 2; ++k) {
+      u[i + 2 * k] = __builtin_shuffle(t[i + k], t[i + k + 2], word8{0, 1, 8, 9, 4, 5, 12, 13});
+      u[i + 2 * k + 1] = __builtin_shuffle(t[i + k], t[i + k + 2], word8{2, 3, 10, 11, 6, 7, 14, 15});
+    }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = __builtin_shuffle(u[i], u[i + 4], word8{0, 1, 2, 3, 8, 9, 10, 11});
+    r[i + 4] = __builtin_shuffle(u[i], u[i + 4], word8{4, 5, 6, 7, 12, 13, 14, 15});
+  }
+}
+
+template <class V>
+PROXQN_INLINE V max(V a, V b) { return a > b ? a : b; }
+template <class V>
+PROXQN_INLINE V min(V a, V b) { return a < b ? a : b; }
 
 PROXQN_INLINE double sum(double8 v) {  // a fixed order: the same bits on every machine word width
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
@@ -58,6 +87,23 @@ PROXQN_INLINE double8 exp8(double8 x) {
   p = p * r + 1.0;
   p = p * r + 1.0;
   return (double8)((long8)p + ((long8)shifted << 52));  // add n to the exponent field
+}
+
+// The same for eight floats on [-87, 88], with 7 nodes: relative error 3e-9 before rounding.
+PROXQN_INLINE float8 exp8(float8 x) {
+  constexpr float log2e = 1.44269504f, magic = 12582912.0f;  // magic = 1.5 * 2^23
+  constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
+  x = max(float8{} - 87.0f, x);
+  const float8 shifted = x * log2e + magic;
+  const float8 n = shifted - magic;
+  const float8 r = (x - n * ln2_high) - n * ln2_low;
+  float8 p = r * 0.00139411164f + 0.00837513278f;
+  p = p * r + 0.0416663528f;
+  p = p * r + 0.166664154f;
+  p = p * r + 0.500000005f;
+  p = p * r + 1.00000004f;
+  p = p * r + 1.0f;
+  return (float8)((word8)p + ((word8)shifted << 23));
 }
 
 }  // namespace proxqn

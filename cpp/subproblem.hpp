@@ -8,6 +8,8 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "simd.hpp"
@@ -47,10 +49,48 @@ struct SmallFactors {
   }
 };
 
-// rows[A][2m] = [P row | C row] of each coordinate, from DS, Y [m][A]. Eight coordinates at a time;
-// m^2 multiply-adds each.
-PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
-                               double gamma, const SmallFactors& small, double* rows) {
+// The rows of P and C are stored pair by pair, [p_1, c_1, p_2, c_2, ...], so that a new pair adds two
+// columns; `width` numbers a row, a multiple of 16, zeros past the m pairs in use. With h the running
+// vector [p_1'd, -c_1'd, ...], a row's share of Bd is its inner product with h.
+constexpr std::int64_t kRowTile = 16;
+inline std::int64_t used(std::int64_t m) { return (2 * m + kRowTile - 1) / kRowTile * kRowTile; }
+
+template <class R>
+using EightOf = std::conditional_t<std::is_same_v<R, float>, float8, double8>;
+template <class R>
+PROXQN_INLINE EightOf<R> eight(const R* p) {
+  EightOf<R> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// row'h over n numbers, a multiple of kRowTile.
+template <class R>
+PROXQN_INLINE double row_product(const R* row, const R* h, std::int64_t n) {
+  EightOf<R> a{}, b{};
+  for (std::int64_t k = 0; k < n; k += kRowTile) {
+    a += eight(row + k) * eight(h + k);
+    b += eight(row + k + 8) * eight(h + k + 8);
+  }
+  return sum(widen(a + b));
+}
+
+// h += z [p_1, -c_1, ...].
+template <class R>
+PROXQN_INLINE void add_row(const R* row, R z, std::int64_t n, R* h) {
+  const EightOf<R> step{z, -z, z, -z, z, -z, z, -z};
+  for (std::int64_t k = 0; k < n; k += 8) {
+    const EightOf<R> sum = eight(h + k) + step * eight(row + k);
+    std::memcpy(h + k, &sum, sizeof sum);
+  }
+}
+
+// All rows from DS, Y [m][A], and B's diagonal, which holds gamma D on entry. Eight coordinates at a
+// time; m^2 multiply-adds each.
+template <class R>
+PROXQN_INLINE void fill_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
+                             double gamma, const SmallFactors& small, std::int64_t width, R* rows,
+                             double* diagonal) {
   const double *scaled = small.scaled.data(), *J = small.J.data(), *root = small.root.data();
   std::vector<double> tile(3 * m * kLanes);
   double* s = tile.data();
@@ -72,28 +112,70 @@ PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m,
       store8(c + i * kLanes, (u - v) / J[i * m + i]);
     }
     for (std::int64_t k = 0; k < count; ++k) {
-      double* row = rows + (first + k) * 2 * m;
+      R* row = rows + (first + k) * width;
       for (std::int64_t i = 0; i < m; ++i) {
-        row[i] = y[i * kLanes + k] * root[i];
-        row[m + i] = c[i * kLanes + k];
+        const double p = y[i * kLanes + k] * root[i], q = c[i * kLanes + k];
+        row[2 * i] = static_cast<R>(p);
+        row[2 * i + 1] = static_cast<R>(q);
+        diagonal[first + k] += p * p - q * q;
       }
+      std::fill(row + 2 * m, row + width, R{});
     }
   }
+}
+PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
+                               double gamma, const SmallFactors& small, std::int64_t width,
+                               double* rows, double* diagonal) {
+  fill_rows(S, Y, m, n, gamma, small, width, rows, diagonal);
+}
+PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
+                               double gamma, const SmallFactors& small, std::int64_t width,
+                               float* rows, double* diagonal) {
+  fill_rows(S, Y, m, n, gamma, small, width, rows, diagonal);
 }
 
-// B_jj = gamma D_jj + |p_j|^2 - |c_j|^2; `diagonal` holds gamma D_jj on entry.
-PROXQN_CLONES void memory_diagonal(const double* rows, std::int64_t m, std::int64_t n,
-                                   double* diagonal) {
+// A pair s, y on top of B with m pairs: p = y / sqrt(s'y), c = Bs / sqrt(s'Bs), the BFGS update
+// itself. 4m multiply-adds a coordinate. False where s'Bs is not positive.
+template <class R>
+PROXQN_INLINE bool extend(const double* s, const double* y, const double* base, std::int64_t m,
+                          std::int64_t n, std::int64_t width, R* rows, double* diagonal) {
+  const std::int64_t numbers = used(m);
+  std::vector<double> h(numbers, 0.0), Bs(n);
+  double sy = 0.0, sBs = 0.0;
   for (std::int64_t j = 0; j < n; ++j) {
-    const double* row = rows + j * 2 * m;
-    double plus = 0.0, minus = 0.0;
-    for (std::int64_t i = 0; i < m; ++i) {
-      plus += row[i] * row[i];
-      minus += row[m + i] * row[m + i];
-    }
-    diagonal[j] += plus - minus;
+    sy += s[j] * y[j];
+    if (s[j] == 0.0) continue;
+    const R* row = rows + j * width;
+    for (std::int64_t k = 0; k < numbers; ++k) h[k] += s[j] * static_cast<double>(row[k]);
   }
+  for (std::int64_t k = 1; k < numbers; k += 2) h[k] = -h[k];
+  for (std::int64_t j = 0; j < n; ++j) {
+    const R* row = rows + j * width;
+    double8 total{};
+    for (std::int64_t k = 0; k < numbers; k += 8) total += load8(row + k) * load8(h.data() + k);
+    Bs[j] = base[j] * s[j] + sum(total);
+    sBs += s[j] * Bs[j];
+  }
+  if (!(sBs > 0.0)) return false;
+  const double p_scale = 1.0 / std::sqrt(sy), c_scale = 1.0 / std::sqrt(sBs);
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double p = y[j] * p_scale, q = Bs[j] * c_scale;
+    rows[j * width + 2 * m] = static_cast<R>(p);
+    rows[j * width + 2 * m + 1] = static_cast<R>(q);
+    diagonal[j] += p * p - q * q;
+  }
+  return true;
 }
+PROXQN_CLONES bool extend_rows(const double* s, const double* y, const double* base, std::int64_t m,
+                               std::int64_t n, std::int64_t width, double* rows, double* diagonal) {
+  return extend(s, y, base, m, n, width, rows, diagonal);
+}
+PROXQN_CLONES bool extend_rows(const double* s, const double* y, const double* base, std::int64_t m,
+                               std::int64_t n, std::int64_t width, float* rows, double* diagonal) {
+  return extend(s, y, base, m, n, width, rows, diagonal);
+}
+
+constexpr std::int64_t kRowsAhead = 2;
 
 struct SplitMix64 {
   std::uint64_t state;
@@ -109,61 +191,68 @@ inline void shuffle(std::vector<std::int64_t>& order, SplitMix64& random) {
   for (std::uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
 }
 
+// Rows of floats halve the traffic; the direction, not what is made of it, is then right to six digits.
+template <class R>
 struct Subproblem {
-  const double *w, *g, *rows, *base, *diagonal;  // [A], [A], [A][2m], gamma D [A], [A]
+  const double *w, *g;             // [A]
+  const R* rows;                   // [A][width]
+  const double *base, *diagonal;   // gamma D [A], [A]
   double lam, l2;
-  std::int64_t n, m;
+  std::int64_t n, width, used;
 };
 
-PROXQN_INLINE double dot_difference(const double* row, const double* dhat, std::int64_t m) {
-  double8 a = fill8(0.0), b = fill8(0.0);
-  std::int64_t i = 0;
-  for (; i + kLanes <= m; i += kLanes) {
-    a += load8(row + i) * load8(dhat + i);
-    b += load8(row + m + i) * load8(dhat + m + i);
-  }
-  double total = sum(a - b);
-  for (; i < m; ++i) total += row[i] * dhat[i] - row[m + i] * dhat[m + i];
-  return total;
-}
-
-// One pass over `order`. The paper's running 2m-vector is dhat = [P'd | C'd], so that
-// (Bd)_j = gamma D_jj d_j + p_j'(P'd) - c_j'(C'd). The one-dimensional problem with a = B_jj,
-// b = g_j + (Bd)_j, c = w_j + d_j has z = S(a c - b, lam) / (a + l2) - c, S the soft threshold.
+// One pass over `order`. The paper's running 2m-vector is h, so that (Bd)_j = gamma D_jj d_j + row_j'h.
+// The one-dimensional problem with a = B_jj, b = g_j + (Bd)_j, c = w_j + d_j has
+// z = S(a c - b, lam) / (a + l2) - c, S the soft threshold.
 // Returns max_j a |z|: how far the pass moved the model's gradient.
-PROXQN_CLONES double coordinate_pass(const Subproblem& p, const std::int64_t* order,
-                                     std::int64_t count, double* d, double* dhat) {
+template <class R>
+PROXQN_INLINE double visit(const Subproblem<R>& p, const std::int64_t* order, std::int64_t count,
+                           double* d, R* h) {
   double moved = 0.0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t j = order[i];
-    const double* row = p.rows + j * 2 * p.m;
+    const R* row = p.rows + j * p.width;
+    if (i + kRowsAhead < count) {  // rows come in random order, from the last-level cache
+      const R* later = p.rows + order[i + kRowsAhead] * p.width;
+      for (std::int64_t k = 0; k < p.used; k += 64 / static_cast<std::int64_t>(sizeof(R)))
+        __builtin_prefetch(later + k);
+    }
     const double a = p.diagonal[j];
-    const double b = p.g[j] + p.base[j] * d[j] + dot_difference(row, dhat, p.m);
+    const double b = p.g[j] + p.base[j] * d[j] + row_product(row, h, p.used);
     const double c = p.w[j] + d[j], u = a * c - b;
     const double target =
         u > p.lam ? (u - p.lam) / (a + p.l2) : u < -p.lam ? (u + p.lam) / (a + p.l2) : 0.0;
     const double z = target - c;
     if (z == 0.0) continue;
     d[j] = target - p.w[j];  // exact: a coordinate that returns to zero is zero, not rounding
-    for (std::int64_t k = 0; k < 2 * p.m; ++k) dhat[k] += z * row[k];
+    add_row(row, static_cast<R>(z), p.used, h);
     moved = std::max(moved, a * std::fabs(z));
   }
   return moved;
+}
+PROXQN_CLONES double coordinate_pass(const Subproblem<double>& p, const std::int64_t* order,
+                                     std::int64_t count, double* d, double* h) {
+  return visit(p, order, count, d, h);
+}
+PROXQN_CLONES double coordinate_pass(const Subproblem<float>& p, const std::int64_t* order,
+                                     std::int64_t count, double* d, float* h) {
+  return visit(p, order, count, d, h);
 }
 
 // Randomised coordinate descent. With tolerance 0: max_passes full passes, as in the paper. With a
 // tolerance: passes over the coordinates that are off zero until they settle, then a full pass, until
 // a full pass moves no coordinate's gradient by more than the tolerance. Returns full-pass equivalents.
-inline double coordinate_descent(const Subproblem& p, std::int64_t max_passes, double tolerance,
-                                 std::uint64_t seed, double* d) {
+template <class R>
+double coordinate_descent(const Subproblem<R>& p, std::int64_t max_passes, double tolerance,
+                          std::uint64_t seed, double* d) {
   SplitMix64 random{seed};
-  std::vector<double> dhat(2 * p.m, 0.0);
+  std::vector<R> h(p.used, R{});
   std::vector<std::int64_t> all(p.n), free;
   for (std::int64_t j = 0; j < p.n; ++j) all[j] = j;
   double spent = 0.0;
   while (spent < static_cast<double>(max_passes)) {
     shuffle(all, random);
-    const double moved = coordinate_pass(p, all.data(), p.n, d, dhat.data());
+    const double moved = coordinate_pass(p, all.data(), p.n, d, h.data());
     spent += 1.0;
     if (moved == 0.0 || (tolerance > 0.0 && moved <= tolerance)) break;
     if (tolerance <= 0.0) continue;
@@ -176,7 +265,7 @@ inline double coordinate_descent(const Subproblem& p, std::int64_t max_passes, d
       shuffle(free, random);
       const auto count = static_cast<std::int64_t>(free.size());
       spent += price;
-      if (coordinate_pass(p, free.data(), count, d, dhat.data()) <= 0.5 * tolerance) break;
+      if (coordinate_pass(p, free.data(), count, d, h.data()) <= 0.5 * tolerance) break;
     }
   }
   return spent;

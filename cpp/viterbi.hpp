@@ -16,7 +16,7 @@ PROXQN_INLINE void viterbi_batch(const Chain& c, const double* lambda, std::int6
   V* next = best + Lp;
   const V lengths = lane_lengths<V>(c, batch);
   for (std::int64_t t = 0; t < T; ++t) {
-    gather_scores<V>(c, c.first[batch] + t * W, 0.0, x, static_cast<V*>(nullptr));
+    load_labels(c, c.scores, c.first[batch] + t * W, kFetchAhead, x);
     if (t == 0) {
       for (std::int64_t y = 0; y < L; ++y) best[y] = x[y];
       continue;

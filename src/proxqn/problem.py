@@ -132,6 +132,14 @@ class Oracle(ABC):
         """
         return np.ones(len(coordinates))
 
+    @property
+    def single(self) -> bool:
+        """Whether it works in single precision now: faster, right to six digits or so."""
+        return False
+
+    def set_single(self, single: bool) -> None:  # noqa: B027 - most oracles know one precision
+        """Work in single precision from now on, if it can, or in double; ``reset`` must follow."""
+
     def subsample(self, share: float, seed: int) -> Oracle | None:
         """Return an estimate of ℓ from a random share of the samples, or None where there is none.
 
@@ -281,6 +289,15 @@ class MeteredOracle(Oracle):
     def curvatures(self, coordinates: Ints) -> Floats:
         """Not counted: known from the data."""
         return self.oracle.curvatures(coordinates)
+
+    @property
+    def single(self) -> bool:
+        """As in the oracle inside."""
+        return self.oracle.single
+
+    def set_single(self, single: bool) -> None:
+        """Not counted: no work on the data."""
+        self.oracle.set_single(single)
 
     def subsample(self, share: float, seed: int) -> MeteredOracle | None:
         """Return a subsample that charges to the same account."""

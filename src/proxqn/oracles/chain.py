@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 from types import ModuleType
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +20,11 @@ from proxqn import _kernels
 from proxqn.capabilities import BlockOracle, BlockSteps, SampleOracle, SampleSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
-from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel, check
+from proxqn.oracles.chain_kernel import check, feature_kernel
+from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
+
+_Scores = TypeVar("_Scores", bound=ChainScores)
 
 
 class Pairs(Enum):
@@ -94,7 +97,8 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         )
         self._pairs: tuple[Ints, NDArray[np.int32]] | None = None  # admitted labels per column
         if pairs is Pairs.OBSERVED:
-            self._pairs = self._features.observed_pairs(slot_labels, n_labels)
+            columns = feature_kernel(kernels, self.data)
+            self._pairs = columns.observed_pairs(slot_labels, n_labels)
         if (transition_pairs or pairs) is Pairs.OBSERVED:
             self._admitted = self._label_pair_counts(None) > 0
 
@@ -117,20 +121,14 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def reset(self) -> None:
         """Go to w = 0."""
-        self.scores[:] = 0.0
+        self._scores.reset()
         self._transitions = np.zeros((self.n_labels, self.n_labels))
         self._rest()
 
     def move(self, direction: SparseVector) -> None:
         """Compute the change of the scores: the data entries of the direction's features."""
         split = np.searchsorted(direction.coordinates, self._n_unigrams)
-        self._features.move(
-            direction.coordinates[:split],
-            direction.values[:split],
-            self._change,
-            self._dirty,
-            self.n_jobs,
-        )
+        self._scores.move(direction.coordinates[:split], direction.values[:split], self.n_jobs)
         self._transition_change = np.zeros_like(self._transitions)
         pairs = direction.coordinates[split:] - self._n_unigrams
         self._transition_change.flat[pairs] = direction.values[split:]
@@ -138,44 +136,35 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def value_at(self, step: float) -> float:
         """Run the forward pass: L² multiply-adds and L exponentials a token."""
-        self._chain.forward(
-            self._alpha,
-            self._change if self._moving else None,
-            step,
-            self._transitions + step * self._transition_change,
-            self._losses,
-            self.n_jobs,
-        )
+        transitions = self._transitions + step * self._transition_change
+        arguments = self._moving, step, transitions, self._losses, self.n_jobs
+        in_range = self._scores.forward(*arguments)
+        if not in_range and isinstance(self._scores, SingleScores):
+            wider = self._new_scores(DoubleScores)
+            wider.take_over(self._scores)
+            wider.forward(*arguments)
+            self._scores = wider
         losses = self._losses if self._weights is None else self._weights * self._losses
         return float(losses.sum())
 
     def accept(self, step: float) -> None:
         """Run the backward pass: 2 L² multiply-adds and L exponentials a token."""
         self._transitions += step * self._transition_change
-        self._chain.backward(
-            self._alpha,
-            self._change if self._moving else None,
-            step,
-            self._transitions,
-            self._expected,
-            self.n_jobs,
-        )
+        self._scores.backward(self._moving, step, self._transitions, self._expected, self.n_jobs)
         self._rest()
 
     def gradient(self, coordinates: Ints) -> Floats:
         """Sum residuals over the rows of each coordinate's feature."""
         split = np.searchsorted(coordinates, self._n_unigrams)
         out = np.empty(len(coordinates))
-        self._features.gradient(coordinates[:split], self._alpha, out[:split], self.n_jobs)
+        self._scores.gradient(coordinates[:split], out[:split], self.n_jobs)
         pairs = coordinates[split:] - self._n_unigrams
         out[split:] = self._pair_gradient().flat[pairs]
         return out
 
     def sweep(self, level: float) -> Sweep:
         """Stream over all data entries times labels; keep what exceeds the level."""
-        coordinates, gradient, largest = self._features.sweep(
-            self._alpha, level, *(self._pairs or (None, None)), self.n_jobs
-        )
+        coordinates, gradient, largest = self._scores.sweep(level, self._pairs, self.n_jobs)
         pair_gradient = np.where(self._admitted, self._pair_gradient(), 0.0).ravel()
         pairs = np.flatnonzero(np.abs(pair_gradient) > level)
         return Sweep(
@@ -212,6 +201,23 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             ]
         )
 
+    @property
+    def single(self) -> bool:
+        """Whether the scores have been rounded to single precision since the last reset."""
+        return self._rounded
+
+    def set_single(self, single: bool) -> None:
+        """Choose the bytes of the scores: four, until they are too far apart for it, or eight."""
+        self._rounded = single and self._kernels is _kernels  # the reference knows only one
+        self._scores: ChainScores = self._new_scores(
+            SingleScores if self._rounded else DoubleScores
+        )
+
+    def _new_scores(self, kind: type[_Scores]) -> _Scores:
+        return kind(
+            self._kernels, self.layout, self.data, self._labels, self.n_labels, self._weights
+        )
+
     def subsample(self, share: float, seed: int) -> ChainOracle:
         """Take a random share of the batches of sequences, their losses scaled to the whole."""
         layout, sequences, slot_map = self.layout.sample(share, seed)
@@ -229,6 +235,8 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             self._kernels,
         )
         part._pairs, part._admitted = self._pairs, self._admitted
+        if isinstance(self._scores, SingleScores):
+            part.set_single(True)
         return part
 
     def run_on(self, inference: Any) -> None:
@@ -236,7 +244,13 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
         Such as :class:`~proxqn.oracles.lattice_kernel.LatticeInference`, bound to ``scores``.
         """
-        self._chain = inference
+        self._scores.inference = inference
+        self._plain = False
+
+    @property
+    def scores(self) -> NDArray[Any]:
+        """The scores at the current point, in double precision of shape (labels, slots)."""
+        return self._scores.scores
 
     def count_pairs(self, sequences: NDArray[np.bool_]) -> None:
         """Count the true label pairs of some sequences only; the kernel takes care of the rest."""
@@ -309,19 +323,12 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     ) -> None:
         self.layout, self.data, self.n_labels, self.n_jobs = layout, data, n_labels, n_jobs
         self._labels, self._weights, self._kernels = slot_labels, sample_weight, kernels
-        self._features = kernels.Features(data.start, data.slots, data.value_start, data.values)
         self._admitted = np.ones((n_labels, n_labels), dtype=bool)
         self._observed = self._label_pair_counts(sample_weight)
-        shape = (n_labels, layout.stride)
-        self.scores = aligned_zeros(shape)  # Θ·x at the current point
-        self._change = aligned_zeros(shape)  # its change along the direction
-        self._alpha = aligned_zeros(shape)  # forward variables, then residuals P - 1[y]
-        self._dirty = np.zeros(n_labels, dtype=np.uint8)
         self._losses = np.zeros(layout.n_sequences)
         self._expected = np.zeros((n_labels, n_labels))
-        self._chain = chain_kernel(
-            kernels, layout, self.scores, labels=slot_labels, weights=sample_weight
-        )
+        self._plain = True  # whether inference is that of plain chains
+        self.set_single(False)
         self.reset()
 
     def _model(self) -> dict[str, Any]:
@@ -345,7 +352,8 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def _restricted(self, slot_map: NDArray[np.int32]) -> dict[str, Any]:
         names = ("start", "slots", "value_start", "values")
-        return dict(zip(names, self._features.restrict_slots(slot_map), strict=True))
+        columns = feature_kernel(self._kernels, self.data)
+        return dict(zip(names, columns.restrict_slots(slot_map), strict=True))
 
     def _label_pair_counts(self, weights: Floats | None) -> Floats:
         """Count neighbouring labels in the data, each weighted by its sequence."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
 from proxqn.problem import Floats, Ints
 
@@ -47,31 +48,41 @@ def check(
         raise ValueError("sample weights must be finite numbers, 0 or above.")
 
 
+def feature_kernel(kernels: ModuleType, data: FeatureIndexed) -> Any:
+    """Bind data to the kernels of its products."""
+    return kernels.Features(data.start, data.slots, data.value_start, data.values)
+
+
 def chain_kernel(
     kernels: ModuleType,
     layout: SequenceLayout,
-    scores: Floats,
+    scores: NDArray[Any],
     *,
     labels: NDArray[np.int32] | None,
     weights: Floats | None,
 ) -> Any:
-    """Bind a layout and its score array to the inference kernels."""
-    return kernels.Chain(
+    """Bind a layout and its score array to the inference kernels of its precision.
+
+    Doubles are label-major, floats slot-major.
+    """
+    single = scores.dtype == np.float32
+    kernel = kernels.SingleChain if single else kernels.Chain
+    return kernel(
         layout.first,
         layout.width,
         layout.length,
         layout.lane_length,
         layout.lane_sequence,
-        layout.chunks(len(scores)),
+        layout.chunks(scores.shape[1] if single else len(scores)),
         labels,
         weights,
         scores,
     )
 
 
-def aligned_zeros(shape: tuple[int, int]) -> Floats:
+def aligned_zeros(shape: tuple[int, int], dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Return zeros that start on a cache line, so that no vector load crosses two."""
-    size = shape[0] * shape[1]
-    raw = np.zeros(size + 8)
-    offset = (-raw.ctypes.data // 8) % 8
+    size, line = shape[0] * shape[1], 64 // np.dtype(dtype).itemsize
+    raw = np.zeros(size + line, dtype)
+    offset = (-raw.ctypes.data // raw.itemsize) % line
     return raw[offset : offset + size].reshape(shape)

@@ -14,18 +14,22 @@ is the exact submatrix of the B one would have without shrinking.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import ModuleType
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.problem import Floats, Ints
 
-_MAX_NUMBERS = 1_000_000  # in the rows of B: 8 MB, a share of the last-level cache
+_MAX_BYTES = 8_000_000  # of the rows of B: a share of the last-level cache
 _FEW_PAIRS = 20
+_ROW_TILE = 16  # of the compiled kernels: rows are padded to a multiple of it
+_STEADY = 1.5  # a change of γ up to this factor is not worth forming B anew
+_KEPT = 80  # per cent of the pairs that stay when there is no more room
 _CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
 
 
@@ -41,7 +45,8 @@ class Scaling(Enum):
 class Factors:
     """``B = diag(base) + P Pᵀ - C Cᵀ``."""
 
-    rows: Floats  # [P | C] of shape [|A|, 2m]
+    rows: Floats | NDArray[np.float32]  # [|A|, 2m or more]: p₁, c₁, p₂, c₂, …, zeros
+    n_pairs: int
     base: Floats  # γD [|A|]
     diagonal: Floats  # of B [|A|]
 
@@ -50,10 +55,13 @@ class Factors:
 class CompactBFGS:
     """B on the rows of the working set.
 
-    Attributes
+    Parameters
     ----------
-    gamma : float
-        The scale of ``B₀ = γD``.
+    lazy : bool
+        Let γ follow in steps of 1.5 and the oldest fifth of the pairs leave at once, so that most
+        pairs only add two columns to the factors.
+    single : bool
+        Give the factors in single precision.
     """
 
     def __init__(
@@ -63,24 +71,36 @@ class CompactBFGS:
         scaling: Scaling,
         size: int,
         kernels: ModuleType = _kernels,
+        *,
+        lazy: bool = False,
+        single: bool = False,
     ) -> None:
-        self.gamma = gamma
-        self._memory = memory
-        self._scaling = scaling
+        self._gamma = gamma
+        self._memory, self._scaling, self._lazy = memory, scaling, lazy
+        self._real = np.float32 if single else np.float64
         self._kernels = kernels
         self._S: Floats = np.empty((0, size))  # [m, |A|]
         self._Y: Floats = np.empty((0, size))
         self._D: Floats = np.ones(size)  # [|A|]
         self._SS: Floats = np.empty((0, 0))  # SᵀDS [m, m]
         self._SY: Floats = np.empty((0, 0))  # SᵀY [m, m], of which only i ≥ j is used
+        self._factors: Factors | None = None  # of all pairs, where known
 
     def __len__(self) -> int:
         return len(self._S)
 
+    @property
+    def gamma(self) -> float:
+        """The scale of ``B₀ = γD``."""
+        return self._gamma
+
+    @gamma.setter
+    def gamma(self, value: float) -> None:
+        self._gamma, self._factors = value, None
+
     def clear(self) -> None:
         """Forget all pairs; γ stays."""
-        self._S, self._Y = self._S[:0], self._Y[:0]
-        self._SS, self._SY = self._SS[:0, :0], self._SY[:0, :0]
+        self._drop_oldest(len(self))
 
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where it fails sᵀy > 0 and is left out."""
@@ -88,10 +108,12 @@ class CompactBFGS:
         sy, ss, yy = float((s * y).sum()), float((s * Ds).sum()), float((y * y / self._D).sum())
         if not sy > _CURVATURE * np.sqrt(ss * yy):
             return False
-        self.gamma = sy / ss if self._scaling is Scaling.PAPER else float(np.sqrt(yy / ss))
-        oldest = max(0, len(self) + 1 - self._most_pairs())
-        self._S, self._Y = self._S[oldest:], self._Y[oldest:]
-        self._SS, self._SY = self._SS[oldest:, oldest:], self._SY[oldest:, oldest:]
+        gamma = sy / ss if self._scaling is Scaling.PAPER else float(np.sqrt(yy / ss))
+        if not (self._lazy and len(self) and 1 / _STEADY < gamma / self.gamma < _STEADY):
+            self.gamma = gamma
+        most = self._most_pairs()
+        if len(self) >= most:
+            self._drop_oldest(len(self) + 1 - (_KEPT * most // 100 if self._lazy else most))
         n = len(self)
         SS, SY = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
         SS[:n, :n], SY[:n, :n] = self._SS, self._SY
@@ -100,11 +122,26 @@ class CompactBFGS:
         SS[n, n], SY[n, n] = ss, sy
         self._SS, self._SY = SS, SY
         self._S, self._Y = np.vstack([self._S, s]), np.vstack([self._Y, y])
+        self._factors = self._extended(s, y)
         return True
+
+    def _drop_oldest(self, n: int) -> None:
+        self._S, self._Y = self._S[n:], self._Y[n:]
+        self._SS, self._SY = self._SS[n:, n:], self._SY[n:, n:]
+        self._factors = None
+
+    def _extended(self, s: Floats, y: Floats) -> Factors | None:
+        """Return the factors with the newest pair, if they are known and have room for it."""
+        known, n = self._factors, len(self)
+        if known is None or known.rows.shape[1] < 2 * n:
+            return None
+        if not self._kernels.extend_rows(s, y, known.base, n - 1, known.rows, known.diagonal):
+            return None
+        return replace(known, n_pairs=n)
 
     def _most_pairs(self) -> int:
         """Keep fewer pairs on a large working set: every pass over it reads all of them."""
-        fitting = _MAX_NUMBERS // max(2 * int(self._S.shape[1]), 1)
+        fitting = _MAX_BYTES // max(2 * np.dtype(self._real).itemsize * int(self._S.shape[1]), 1)
         return min(self._memory, max(_FEW_PAIRS, fitting))
 
     def keep_rows(self, keep: Ints) -> None:
@@ -112,6 +149,14 @@ class CompactBFGS:
         self._S = np.ascontiguousarray(self._S[:, keep])
         self._Y = np.ascontiguousarray(self._Y[:, keep])
         self._D = self._D[keep]
+        if self._factors is not None:
+            known = self._factors
+            self._factors = replace(
+                known,
+                rows=known.rows[keep],
+                base=known.base[keep],
+                diagonal=known.diagonal[keep],
+            )
 
     def replace_rows(self, source: Ints, diagonal: Floats | None = None) -> None:
         """Re-index for a new epoch: row i comes from row ``source[i]``, or is zero if that is -1.
@@ -137,22 +182,28 @@ class CompactBFGS:
         self._S, self._Y = self._S[good], self._Y[good]
         self._SS = np.einsum("ik,jk->ij", self._S, self._S * self._D)
         self._SY = np.einsum("ik,jk->ij", self._S, self._Y)
+        self._factors = None
 
     def factors(self) -> Factors | None:
         """Return B in the form that coordinate descent uses, or None where it has broken down."""
+        if self._factors is None:
+            self._factors = self._formed()
+        if self._factors is not None and not self._factors.diagonal.min(initial=np.inf) > 0.0:
+            self._factors = None
+        return self._factors
+
+    def _formed(self) -> Factors | None:
         base = self.gamma * self._D
-        factors = Factors(np.empty((len(base), 2 * len(self))), base, base.copy())
-        if len(self) == 0:
-            return factors
+        room = max(len(self), self._most_pairs()) if self._lazy else len(self)
+        rows = np.empty((len(base), -(-2 * room // _ROW_TILE) * _ROW_TILE), self._real)
+        factors = Factors(rows, len(self), base, base.copy())
         positive = self._kernels.memory_rows(
             self._S * self._D,
             self._Y,
             self._SS,
             self._SY,
             self.gamma,
-            factors.rows,
+            rows,
             factors.diagonal,
         )
-        if not positive or not factors.diagonal.min(initial=np.inf) > 0.0:
-            return None
-        return factors
+        return factors if positive else None

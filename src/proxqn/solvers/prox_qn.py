@@ -10,7 +10,7 @@ that ends the run (``stopping``).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import final
 
@@ -30,6 +30,8 @@ _SKETCH_COOLING = 0.2
 _MIN_FIRST = 1000  # variables
 _MIN_INNER = 5  # passes
 _INNER_SHARE = 0.1  # of the cost of inference
+_SINGLE_GAIN = 1e-6  # of the objective: a step that promises less is taken in double precision
+_WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _LINEAR = 0.1  # of γ after a step that met no curvature
 
@@ -74,6 +76,13 @@ class ProxQN:
         False keeps every variable in every iteration, as the paper's theory assumes: no limit of
         ``first_share``, nothing shrinks, and the memory lasts over epochs, which then only certify.
         (A derivative of exactly 0 keeps its variable out until the next epoch.)
+    lazy : bool
+        Save bookkeeping on large working sets: variables leave in batches of a tenth, pairs in
+        batches of a fifth, and γ follows in steps of 1.5. Most iterations then add a pair to B
+        instead of forming it anew.
+    single : bool
+        Work in single precision, where the oracle can, while steps gain much more than its
+        rounding; what is proved and returned is always in double precision.
     armijo : Armijo
         The line search.
     seed : int
@@ -92,6 +101,8 @@ class ProxQN:
     warm_up: float = 0.15
     first_share: float = 0.05
     shrink: bool = True
+    lazy: bool = True
+    single: bool = True
     armijo: Armijo = field(default_factory=Armijo)
     seed: int = 0
 
@@ -121,6 +132,8 @@ class ProxQN:
             cooling=0.1,
             warm_up=0.0,
             first_share=1.0,
+            lazy=False,
+            single=False,
         )
 
     def minimize(
@@ -163,6 +176,7 @@ class _Run:
         """Run epochs until one of them ends the run."""
         start = start.nonzero()
         at_zero = len(start.values) == 0
+        self.oracle.set_single(self.settings.single)
         sketch = self._warm_up() if at_zero else None
         self.cold = at_zero and sketch is None
         self.unscaled = sketch is None and self.settings.gamma is None
@@ -175,7 +189,8 @@ class _Run:
         while status is None and self.record.epoch < self.max_epochs:
             status = self._begin_epoch() or self._run_epoch()
         if status in (Status.MAX_ITER, Status.CALLBACK) and not self.record.trace[-1].certified:
-            point = self.record.point  # say what is proved of the point that is returned
+            self._refine()  # say what is proved of the point that is returned
+            point = self.record.point
             self.record.look(self.penalty.lam, point.weights, point.loss)
         return status or Status.MAX_ITER
 
@@ -194,7 +209,10 @@ class _Run:
 
     def _begin_epoch(self) -> Status | None:
         """Look at all variables: certificate, new working set, tighter tolerance."""
-        settings, record, point = self.settings, self.record, self.record.point
+        settings, record = self.settings, self.record
+        if record.epoch and self._within_reach():
+            self._refine()
+        point = record.point
         # M̂ = ∞ at first: then the level is λ, below which no variable can move anyway.
         margin = self._margin() if record.epoch else 0.0
         record.epoch += 1
@@ -244,16 +262,20 @@ class _Run:
     def _iterate(self) -> Status | None:
         """Make one step: inner problem, line search, update. None if all went well."""
         event = ""
-        for start_afresh in (self._with_measured_scale, self._with_cautious_scale, None):
+        fallbacks = (self._with_measured_scale, self._with_cautious_scale, None)
+        for fall_back in (self._refine, *fallbacks) if self.oracle.single else fallbacks:
             direction = self._direction()
             step = self._search(direction.d) if direction is not None else None
             if direction is not None and step is not None:
                 self._accept(direction, step, event)
                 return None
+            if fall_back == self._refine:
+                self._refine()
+                continue
             reason = "B was not positive" if direction is None else "no step made progress"
             event = event or f"memory cleared: {reason}"
-            if start_afresh is not None:
-                start_afresh()
+            if fall_back is not None:
+                fall_back()
         return Status.STALLED
 
     def _with_measured_scale(self) -> None:
@@ -302,7 +324,8 @@ class _Run:
         at, penalty = self.at, self.penalty
         # Summed by coordinate: near the optimum Δ is far below the rounding error of Ω(w).
         slope = float((at.g * d + penalty.change(at.w, d)).sum())
-        if not slope < 0.0:
+        coarse = _SINGLE_GAIN * self.record.point.objective if self.oracle.single else 0.0
+        if not slope < -coarse:
             return None
         self.oracle.move(SparseVector(at.coordinates, d).nonzero())
         objective = self.record.point.objective
@@ -334,12 +357,19 @@ class _Run:
         )
         self.at = at
 
+    def _refine(self) -> None:
+        """Go on in double precision."""
+        if self.oracle.single:
+            self.record.refine()
+            self.at = replace(self.at, g=self.oracle.gradient(self.at.coordinates))
+
     def _shrink(self) -> None:
         """Drop variables that rest at zero with room to spare."""
         if not self.settings.shrink:
             return
         keep = self.at.survivors(self.penalty, self._margin())
-        if len(keep) < len(self.at):
+        worth_it = _WORTH_DROPPING if self.settings.lazy else 1.0
+        if len(keep) < worth_it * len(self.at):
             self.at = self.at.take(keep)
             self.model.keep_rows(keep)
 
@@ -348,4 +378,12 @@ class _Run:
 
     def _new_model(self, gamma: float, size: int) -> CompactBFGS:
         settings = self.settings
-        return CompactBFGS(settings.memory, gamma, settings.scaling, size, self.kernels)
+        return CompactBFGS(
+            settings.memory,
+            gamma,
+            settings.scaling,
+            size,
+            self.kernels,
+            lazy=settings.lazy,
+            single=settings.single,
+        )

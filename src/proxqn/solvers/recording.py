@@ -46,6 +46,8 @@ class Watcher(ABC):
         """Return True to stop, as any callback may."""
 
 
+SINGLE_ROUNDING = 1e-5  # relative error of losses and bounds in single precision, with room
+
 Callback = Callable[[Row], bool | None]
 
 
@@ -141,6 +143,21 @@ class Recorder:
         self.oracle.accept(1.0)
         self._append(math.inf, 0, math.nan, 1, 0.0, "")
         return None
+
+    def refine(self) -> None:
+        """Return from single to double precision at the current point.
+
+        What was proved in single precision holds less its rounding.
+        """
+        point = self.point
+        self.oracle.set_single(False)
+        self.oracle.reset()
+        self.oracle.move(point.weights)
+        loss = self.oracle.value_at(1.0)
+        self.oracle.accept(1.0)
+        self.point = replace(point, loss=loss, objective=point.objective - point.loss + loss)
+        bound = self.certificate.bound - SINGLE_ROUNDING * abs(loss)
+        self.certificate = replace(self.certificate, bound=bound)
 
     def advance(
         self,

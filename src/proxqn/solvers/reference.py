@@ -10,15 +10,28 @@ from proxqn.problem import Floats
 def memory_rows(
     DS: Floats, Y: Floats, SS: Floats, SY: Floats, gamma: float, rows: Floats, diagonal: Floats
 ) -> bool:
-    """Rows [P | C] and the diagonal of B = γD + P Pᵀ - C Cᵀ (``cpp/subproblem.hpp``)."""
+    """Rows [p₁, c₁, p₂, …] and the diagonal of B = γD + P Pᵀ - C Cᵀ (``cpp/subproblem.hpp``)."""
     m, D, L = len(DS), np.diag(SY), np.tril(SY, -1)
     try:
         J = np.linalg.cholesky(gamma * SS + L / D @ L.T)
     except np.linalg.LinAlgError:
         return False
-    rows[:, :m] = (Y / np.sqrt(D)[:, None]).T
-    rows[:, m:] = np.linalg.solve(J, gamma * DS + L / D @ Y).T
-    diagonal[:] += np.square(rows[:, :m]).sum(1) - np.square(rows[:, m:]).sum(1)
+    P, C = (Y / np.sqrt(D)[:, None]).T, np.linalg.solve(J, gamma * DS + L / D @ Y).T
+    rows[:] = 0.0
+    rows[:, : 2 * m : 2], rows[:, 1 : 2 * m : 2] = P, C
+    diagonal[:] += np.square(P).sum(1) - np.square(C).sum(1)
+    return True
+
+
+def extend_rows(s: Floats, y: Floats, base: Floats, m: int, rows: Floats, diagonal: Floats) -> bool:
+    """Add a pair to the rows of m pairs: p = y/√(sᵀy), c = Bs/√(sᵀBs)."""
+    P, C = rows[:, : 2 * m : 2], rows[:, 1 : 2 * m : 2]
+    Bs = base * s + P @ (P.T @ s) - C @ (C.T @ s)
+    if not s @ Bs > 0.0:
+        return False
+    p, c = y / np.sqrt(s @ y), Bs / np.sqrt(s @ Bs)
+    rows[:, 2 * m], rows[:, 2 * m + 1] = p, c
+    diagonal += p**2 - c**2
     return True
 
 
@@ -47,6 +60,7 @@ def coordinate_descent(
     w: Floats,
     g: Floats,
     rows: Floats,
+    m: int,
     base: Floats,
     diagonal: Floats,
     lam: float,
@@ -57,8 +71,7 @@ def coordinate_descent(
     d: Floats,
 ) -> float:
     """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by randomised coordinate descent."""
-    m = rows.shape[1] // 2
-    sign = np.concatenate([np.ones(m), -np.ones(m)])
+    rows, sign = rows[:, : 2 * m], np.tile([1.0, -1.0], m)
     dhat = np.zeros(2 * m)
     random = _SplitMix64(seed)
 

@@ -54,6 +54,7 @@ def solve(
         w,
         g,
         factors.rows,
+        factors.n_pairs,
         factors.base,
         factors.diagonal,
         penalty.lam,

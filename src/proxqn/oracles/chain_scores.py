@@ -1,0 +1,136 @@
+"""What a chain's inference works on: the scores of all tokens and labels, in one of two precisions.
+
+Double precision is label-major, ``[labels, slots]``, and partial products walk one label's column.
+Single precision is slot-major, ``[slots, labels padded to eight]`` (``cpp/rows.hpp``): half the
+bytes, twice the lanes, and a feature that has weights for several labels, as the frequent ones of
+text have, moves all of them at once. It is right to six digits or so.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxqn.data.features import FeatureIndexed
+from proxqn.data.sequences import SequenceLayout
+from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel, feature_kernel
+from proxqn.problem import Floats, Ints
+
+Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
+
+
+class ChainScores(ABC):
+    """Scores at the current point, their change along a direction, and residuals P - 1[y].
+
+    Parameters
+    ----------
+    kernels : module
+        ``proxqn._kernels`` or the reference.
+    """
+
+    def __init__(
+        self,
+        kernels: ModuleType,
+        layout: SequenceLayout,
+        data: FeatureIndexed,
+        labels: NDArray[np.int32],
+        n_labels: int,
+        weights: Floats | None,
+    ) -> None:
+        self._features = feature_kernel(kernels, data)
+        self._n_labels = n_labels
+        self.scores, self._change, self._alpha = (self._zeros(layout) for _ in range(3))
+        self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
+
+    @abstractmethod
+    def _zeros(self, layout: SequenceLayout) -> NDArray[Any]: ...
+
+    def reset(self) -> None:
+        """Go to w = 0."""
+        self.scores[:] = 0.0
+
+    @abstractmethod
+    def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+        """Compute the change of the scores."""
+
+    def forward(
+        self, moving: bool, step: float, transitions: Floats, losses: Floats, n_jobs: int
+    ) -> bool:
+        """Compute the losses; False where scores are too far apart for the scaled recursion."""
+        change = self._change if moving else None
+        return bool(self.inference.forward(self._alpha, change, step, transitions, losses, n_jobs))
+
+    def backward(
+        self, moving: bool, step: float, transitions: Floats, expected: Floats, n_jobs: int
+    ) -> None:
+        """Move the scores; compute residuals and the expected counts of label pairs."""
+        change = self._change if moving else None
+        self.inference.backward(self._alpha, change, step, transitions, expected, n_jobs)
+
+    @abstractmethod
+    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+        """Sum residuals over the rows of each coordinate's feature."""
+
+    @abstractmethod
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, n_jobs: int) -> Swept:
+        """Stream over all data entries times labels; keep what exceeds the level."""
+
+
+@final
+class DoubleScores(ChainScores):
+    """Label-major arrays of doubles, on either set of kernels."""
+
+    def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
+        self._dirty = np.zeros(self._n_labels, dtype=np.uint8)  # labels whose change is not zero
+        return aligned_zeros((self._n_labels, layout.stride))
+
+    def take_over(self, other: SingleScores) -> None:
+        """Go on where another stands."""
+        other.write_to(self.scores, self._change)
+        self._dirty[:] = 1
+
+    def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+        """Walk the change label by label."""
+        self._features.move(coordinates, values, self._change, self._dirty, n_jobs)
+
+    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+        """Walk the residuals label by label."""
+        self._features.gradient(coordinates, self._alpha, out, n_jobs)
+
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, n_jobs: int) -> Swept:
+        """Look at all labels of every entry."""
+        found: Swept = self._features.sweep(self._alpha, level, *(pairs or (None, None)), n_jobs)
+        return found
+
+
+@final
+class SingleScores(ChainScores):
+    """Slot-major arrays of floats, on the compiled kernels only."""
+
+    def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
+        self._features.cut_into_blocks()
+        return aligned_zeros((layout.stride, -(-self._n_labels // 8) * 8), np.float32)
+
+    def write_to(self, scores: Floats, change: Floats) -> None:
+        """Write the scores and their change into label-major arrays."""
+        scores[:] = self.scores.T[: self._n_labels]
+        change[:] = self._change.T[: self._n_labels]
+
+    def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+        """Walk the rows of the change, eight labels at a time."""
+        self._features.move_single(coordinates, values, self._n_labels, self._change, n_jobs)
+
+    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+        """Walk the rows of the residuals, eight labels at a time."""
+        self._features.gradient_single(coordinates, self._n_labels, self._alpha, out, n_jobs)
+
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, n_jobs: int) -> Swept:
+        """Look at all labels of every entry."""
+        found: Swept = self._features.sweep_single(
+            self._n_labels, self._alpha, level, *(pairs or (None, None)), n_jobs
+        )
+        return found
