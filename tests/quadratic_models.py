@@ -26,8 +26,8 @@ def filled(S, Y, *, memory=50, scaling=Scaling.PAPER, kernels=_kernels) -> Compa
 def matrix(model: CompactBFGS) -> np.ndarray:
     """B = γD + P Pᵀ - C Cᵀ from the rows that coordinate descent reads."""
     factors = model.factors()
-    m = factors.rows.shape[1] // 2
-    P, C = factors.rows[:, :m], factors.rows[:, m:]
+    P, C = (factors.rows[:, k : 2 * factors.n_pairs : 2] for k in (0, 1))
+    assert (factors.rows[:, 2 * factors.n_pairs :] == 0.0).all()
     B = np.diag(factors.base) + P @ P.T - C @ C.T
     np.testing.assert_allclose(factors.diagonal, np.diag(B), rtol=1e-9, atol=1e-12)
     return B

@@ -209,3 +209,49 @@ def test_a_diagonal_start_is_bfgs_in_scaled_variables(kernels, scaling):
     assert model.gamma == pytest.approx(scaled.gamma, rel=1e-12)
     root = np.diag(np.sqrt(D))
     np.testing.assert_allclose(matrix(model), root @ matrix(scaled) @ root, rtol=0, atol=1e-8)
+
+
+@KERNELS
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 30), m=st.integers(1, 12))
+def test_a_pair_added_to_the_factors_gives_the_matrix_formed_anew(kernels, seed, n, m):
+    """A lazy model keeps γ while it changes little, and then only appends columns."""
+    S, Y = random_pairs(seed, n, min(m, n))
+    lazy = CompactBFGS(50, 1.0, Scaling.PAPER, n, kernels, lazy=True)
+    for s, y in zip(S, Y, strict=True):
+        assert lazy.append(s, y)
+        B = matrix(lazy)  # forms the factors, so that the next pair finds them
+    expected = recursive(S, Y, lazy.gamma)
+    np.testing.assert_allclose(B, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+
+
+def test_a_lazy_model_survives_dropping_pairs_and_rows():
+    S, Y = random_pairs(1, 40, 30)
+    lazy = CompactBFGS(10, 1.0, Scaling.GEOMETRIC, 40, lazy=True)
+    for s, y in zip(S, Y, strict=True):
+        lazy.append(s, y)
+        assert lazy.factors() is not None
+        assert len(lazy) <= 10
+    whole, keep = matrix(lazy), np.arange(0, 40, 3)
+    lazy.keep_rows(keep)
+    np.testing.assert_allclose(matrix(lazy), whole[np.ix_(keep, keep)], rtol=1e-12)
+    kept = len(lazy)
+    np.testing.assert_allclose(
+        whole, recursive(S[-kept:], Y[-kept:], lazy.gamma), atol=1e-8 * np.abs(whole).max()
+    )
+
+
+def test_many_rows_may_be_given_in_single_precision():
+    n = 2500
+    rng = np.random.default_rng(2)
+    scale = rng.uniform(0.5, 2.0, n)
+    models = [CompactBFGS(10, 1.0, Scaling.PAPER, n, lazy=True, single=flag) for flag in (0, 1)]
+    for _ in range(7):
+        s = rng.normal(size=n)
+        for model in models:
+            assert model.append(s, scale * s)
+            model.factors()
+    exact, rounded = (model.factors() for model in models)
+    assert (exact.rows.dtype, rounded.rows.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(rounded.rows, exact.rows, atol=1e-5 * np.abs(exact.rows).max())
+    np.testing.assert_allclose(rounded.diagonal, exact.diagonal, rtol=1e-5)

@@ -82,6 +82,19 @@ def test_compiled_equals_reference_step_by_step(seed, n, m, passes, tolerance, l
     np.testing.assert_allclose(ours.d, theirs.d, rtol=1e-7, atol=1e-8)
 
 
+def test_rows_in_single_precision_give_the_direction_to_six_digits():
+    n, rng = 2500, np.random.default_rng(6)
+    w, g, penalty = rng.normal(size=n), 2 * rng.normal(size=n), ElasticNet(0.7)
+    directions = []
+    for single in (False, True):
+        model = CompactBFGS(10, 1.0, Scaling.PAPER, n, single=single)
+        for k in range(6):
+            s = np.random.default_rng(k).normal(size=n)
+            assert model.append(s, np.linspace(0.5, 2.0, n) * s)
+        directions.append(solve(model, w, g, penalty, max_passes=50, tolerance=1e-6).d)
+    np.testing.assert_allclose(directions[1], directions[0], atol=1e-5 * np.abs(g).max())
+
+
 def test_coordinates_return_to_zero_exactly():
     """w + d must be 0.0, not rounding, or the solution would not be sparse."""
     n, rng = 200, np.random.default_rng(0)

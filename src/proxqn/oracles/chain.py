@@ -24,6 +24,7 @@ from proxqn.oracles.chain_kernel import check, feature_kernel
 from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
 
+_MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
 _Scores = TypeVar("_Scores", bound=ChainScores)
 
 
@@ -66,6 +67,8 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     >>> round(oracle.value_at(0.0), 4)  # three tokens, two labels: 3 log 2
     2.0794
     """
+
+    _scores: ChainScores
 
     def __init__(
         self,
@@ -207,11 +210,13 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         return self._rounded
 
     def set_single(self, single: bool) -> None:
-        """Choose the bytes of the scores: four, until they are too far apart for it, or eight."""
-        self._rounded = single and self._kernels is _kernels  # the reference knows only one
-        self._scores: ChainScores = self._new_scores(
-            SingleScores if self._rounded else DoubleScores
-        )
+        """Choose the bytes of the scores: four, until they are too far apart for it, or eight.
+
+        Small problems have nothing to gain, and the reference knows only one precision.
+        """
+        large = self.n_labels * self.layout.stride >= _MANY_SCORES
+        self._rounded = single and large and self._kernels is _kernels
+        self._scores = self._new_scores(SingleScores if self._rounded else DoubleScores)
 
     def _new_scores(self, kind: type[_Scores]) -> _Scores:
         return kind(

@@ -27,6 +27,7 @@ from proxqn.problem import Floats, Ints
 
 _MAX_BYTES = 8_000_000  # of the rows of B: a share of the last-level cache
 _FEW_PAIRS = 20
+_MANY_ROWS = 2000
 _ROW_TILE = 16  # of the compiled kernels: rows are padded to a multiple of it
 _STEADY = 1.5  # a change of γ up to this factor is not worth forming B anew
 _KEPT = 80  # per cent of the pairs that stay when there is no more room
@@ -61,7 +62,7 @@ class CompactBFGS:
         Let γ follow in steps of 1.5 and the oldest fifth of the pairs leave at once, so that most
         pairs only add two columns to the factors.
     single : bool
-        Give the factors in single precision.
+        Give the factors in single precision where they are large.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class CompactBFGS:
     ) -> None:
         self._gamma = gamma
         self._memory, self._scaling, self._lazy = memory, scaling, lazy
-        self._real = np.float32 if single else np.float64
+        self._single = single
         self._kernels = kernels
         self._S: Floats = np.empty((0, size))  # [m, |A|]
         self._Y: Floats = np.empty((0, size))
@@ -141,7 +142,8 @@ class CompactBFGS:
 
     def _most_pairs(self) -> int:
         """Keep fewer pairs on a large working set: every pass over it reads all of them."""
-        fitting = _MAX_BYTES // max(2 * np.dtype(self._real).itemsize * int(self._S.shape[1]), 1)
+        row_bytes = (8 if self._single else 16) * int(self._S.shape[1])  # of two columns
+        fitting = _MAX_BYTES // max(row_bytes, 1)
         return min(self._memory, max(_FEW_PAIRS, fitting))
 
     def keep_rows(self, keep: Ints) -> None:
@@ -195,7 +197,8 @@ class CompactBFGS:
     def _formed(self) -> Factors | None:
         base = self.gamma * self._D
         room = max(len(self), self._most_pairs()) if self._lazy else len(self)
-        rows = np.empty((len(base), -(-2 * room // _ROW_TILE) * _ROW_TILE), self._real)
+        real = np.float32 if self._single and len(base) >= _MANY_ROWS else np.float64
+        rows = np.empty((len(base), -(-2 * room // _ROW_TILE) * _ROW_TILE), real)
         factors = Factors(rows, len(self), base, base.copy())
         positive = self._kernels.memory_rows(
             self._S * self._D,

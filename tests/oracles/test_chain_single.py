@@ -1,0 +1,148 @@
+"""Single precision against double: the same answers to six digits, and never a wrong one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.problems import full_gradient, go_to, random_chain, random_weights
+
+from proxqn.oracles import chain
+from proxqn.oracles.chain import Pairs
+from proxqn.oracles.chain_scores import DoubleScores, SingleScores
+from proxqn.penalties import ElasticNet
+from proxqn.problem import SparseVector
+from proxqn.solvers.prox_qn import ProxQN
+
+
+@pytest.fixture(autouse=True)
+def _every_size(monkeypatch):
+    """Let small problems use it, too."""
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
+
+
+def single(problem, **options):
+    oracle = problem.oracle(**options)
+    oracle.set_single(True)
+    return oracle
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    n_labels=st.integers(1, 40),
+    n_sequences=st.integers(1, 30),
+    binary=st.booleans(),
+    weighted=st.booleans(),
+    pairs=st.sampled_from(list(Pairs)),
+)
+def test_agrees_with_double(seed, n_labels, n_sequences, binary, weighted, pairs):
+    problem = random_chain(
+        seed, n_labels=n_labels, n_features=9, n_sequences=n_sequences, binary=binary
+    )
+    problem = problem.with_weights(seed) if weighted else problem
+    exact, rounded = problem.oracle(pairs=pairs), single(problem, pairs=pairs)
+    w, step = (random_weights(exact, seed + i, scale=0.7) for i in (0, 1))
+    values, gradients, sweeps = [], [], []
+    for oracle in (exact, rounded):
+        go_to(oracle, w)
+        oracle.move(step)
+        values.append([oracle.value_at(alpha) for alpha in (1.0, 0.25)])
+        oracle.accept(0.25)
+        gradients.append(full_gradient(oracle))
+        sweeps.append(oracle.sweep(0.0))
+    assert rounded.single
+    assert not exact.single
+    size = max(np.abs(problem.weight).sum() * n_labels, 1.0)
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-5, atol=1e-5 * size)
+    np.testing.assert_allclose(gradients[1], gradients[0], atol=1e-5 * size)
+    assert sweeps[1].largest == pytest.approx(sweeps[0].largest, rel=1e-5, abs=1e-5 * size)
+
+
+@pytest.mark.parametrize("lengths", [[500], [3000, 2], [1] * 9, [40] * 200])
+@pytest.mark.parametrize("density", [0.02, 0.5])
+def test_agrees_on_long_and_on_many_sequences(lengths, density):
+    """More slots than a block: columns are cut, and dense ones treated apart."""
+    problem = random_chain(3, n_labels=11, n_features=30, lengths=lengths, density=density)
+    exact, rounded = problem.oracle(), single(problem)
+    w = random_weights(exact, 5, scale=0.3, share=0.3)
+    assert go_to(rounded, w) == pytest.approx(go_to(exact, w), rel=1e-6)
+    some = w.coordinates
+    expected = exact.gradient(some)
+    tolerance = 1e-6 * np.abs(expected).max() + 1e-4
+    np.testing.assert_allclose(rounded.gradient(some), expected, atol=tolerance)
+    level = float(np.median(np.abs(expected)))
+    swept = rounded.sweep(level).gradient
+    np.testing.assert_allclose(
+        swept.values, full_gradient(exact)[swept.coordinates], atol=tolerance
+    )
+
+
+def test_threads_change_no_bit():
+    problem = random_chain(4, n_labels=10, n_features=50, lengths=[30] * 300, density=0.2)
+    answers = []
+    for n_jobs in (1, 2, 3):
+        oracle = single(problem, n_jobs=n_jobs)
+        value = go_to(oracle, random_weights(oracle, 6, scale=0.2, share=0.4))
+        answers.append((value, full_gradient(oracle), oracle.sweep(0.0).gradient.values))
+    for other in answers[1:]:
+        assert other[0] == answers[0][0]
+        np.testing.assert_array_equal(other[1], answers[0][1])
+        np.testing.assert_array_equal(other[2], answers[0][2])
+
+
+@pytest.mark.parametrize("scale", [40.0, 1e4])
+def test_scores_too_far_apart_end_it(scale):
+    """Floats end at e^88: beyond, the oracle goes on in double precision, where it stands."""
+    problem = random_chain(7, n_labels=4, n_features=5)
+    exact, rounded = problem.oracle(), single(problem)
+    w = random_weights(exact, 8, scale=scale, share=1.0)
+    assert go_to(rounded, w) == pytest.approx(go_to(exact, w), rel=1e-5)
+    assert isinstance(rounded._scores, DoubleScores)
+    assert rounded.single, "what was rounded stays rounded until the next reset"
+    np.testing.assert_allclose(full_gradient(rounded), full_gradient(exact), atol=1e-3)
+
+
+def test_a_subsample_is_of_the_same_precision():
+    problem = random_chain(9, lengths=[5] * 64)
+    part = single(problem).subsample(0.5, 0)
+    assert isinstance(part._scores, SingleScores)
+    assert isinstance(problem.oracle().subsample(0.5, 0)._scores, DoubleScores)
+
+
+def test_nan_is_not_hidden():
+    oracle = single(random_chain(10))
+    oracle.reset()
+    oracle.move(SparseVector(np.array([0]), np.array([np.nan])))
+    assert np.isnan(oracle.value_at(1.0))
+
+
+@pytest.mark.parametrize("pairs", list(Pairs))
+@pytest.mark.parametrize("seed", range(4))
+def test_the_solver_ends_in_double_precision_at_the_same_optimum(seed, pairs):
+    problem = random_chain(seed, n_labels=5, n_features=40, n_sequences=60, density=0.2)
+    penalty, tol = ElasticNet(1.0), 1e-10
+    ours, theirs = (
+        ProxQN(single=flag).minimize(
+            problem.oracle(pairs=pairs), penalty, SparseVector.empty(), tol=tol, max_iter=500
+        )
+        for flag in (True, False)
+    )
+    assert ours.gap <= tol * ours.objective
+    assert ours.objective == pytest.approx(theirs.objective, rel=2 * tol)
+    exact = go_to(problem.oracle(pairs=pairs), ours.weights)
+    assert ours.objective == pytest.approx(exact + penalty.value(ours.weights.values), rel=1e-14)
+    assert (ours.trace.column("gap") >= 0.0).all()
+
+
+def test_a_run_cut_short_is_certified_in_double_precision():
+    problem = random_chain(11, n_labels=5, n_features=40, n_sequences=60, density=0.2)
+    oracle = problem.oracle()
+    found = ProxQN().minimize(oracle, ElasticNet(1.0), SparseVector.empty(), tol=1e-9, max_iter=3)
+    assert not oracle.single
+    exact = go_to(replace(problem).oracle(), found.weights)
+    assert found.objective == pytest.approx(exact + np.abs(found.weights.values).sum(), rel=1e-14)
+    assert np.isfinite(found.gap)
