@@ -134,7 +134,7 @@ class FeatureKernel {
     expect(value_start.shape(0) + 1 == start.shape(0), "start must have n_columns + 1 entries");
   }
   // For products with floats: to be called once, before them.
-  void cut_into_blocks() { blocks_ = std::make_unique<proxqn::SlotBlocks>(features()); }
+  void index() { index_ = std::make_unique<proxqn::Index>(features()); }
 
   void move(Array<const std::int64_t> coordinates, Array<const double> direction,
             Array<double, 2> change, Array<std::uint8_t> dirty, int n_jobs) const {
@@ -149,9 +149,9 @@ class FeatureKernel {
                    std::int64_t n_labels, Array<float, 2> change, int n_jobs) const {
     const auto f = features();
     expect(coordinates.shape(0) == direction.shape(0), "one step a coordinate expected");
-    expect(blocks_ != nullptr, "cut_into_blocks must come first");
+    expect(index_ != nullptr, "index must come first");
     nb::gil_scoped_release release;
-    proxqn::move(f, *blocks_, coordinates.data(), direction.data(), coordinates.shape(0), n_labels,
+    proxqn::move(f, *index_, coordinates.data(), direction.data(), coordinates.shape(0), n_labels,
                  change.shape(0), change.shape(1), n_jobs, change.data());
   }
 
@@ -159,10 +159,10 @@ class FeatureKernel {
                        Array<const float, 2> residuals, Array<double> out, int n_jobs) const {
     const auto f = features();
     expect(coordinates.shape(0) == out.shape(0), "one output a coordinate expected");
-    expect(blocks_ != nullptr, "cut_into_blocks must come first");
+    expect(index_ != nullptr, "index must come first");
     nb::gil_scoped_release release;
-    proxqn::gradient(f, *blocks_, coordinates.data(), coordinates.shape(0), n_labels,
-                     residuals.data(), residuals.shape(1), n_jobs, out.data());
+    proxqn::gradient(f, *index_, coordinates.data(), coordinates.shape(0), n_labels,
+                     residuals.data(), residuals.shape(0), residuals.shape(1), n_jobs, out.data());
   }
 
   SweepResult sweep_single(std::int64_t n_labels, Array<const float, 2> residuals,
@@ -252,7 +252,7 @@ class FeatureKernel {
   Array<const std::int32_t> slots_;
   Array<const std::int64_t> value_start_;
   Array<const double> values_;
-  std::unique_ptr<proxqn::SlotBlocks> blocks_;
+  std::unique_ptr<proxqn::Index> index_;
 };
 
 class TreeKernel {
@@ -424,7 +424,7 @@ NB_MODULE(_kernels, m) {
            "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep", &FeatureKernel::sweep, "residuals"_a.noconvert(), "threshold"_a,
            "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
-      .def("cut_into_blocks", &FeatureKernel::cut_into_blocks)
+      .def("index", &FeatureKernel::index)
       .def("move_single", &FeatureKernel::move_single, "coordinates"_a, "direction"_a,
            "n_labels"_a, "change"_a.noconvert(), "n_jobs"_a)
       .def("gradient_single", &FeatureKernel::gradient_single, "coordinates"_a, "n_labels"_a,

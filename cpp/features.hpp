@@ -5,8 +5,12 @@
 // label, so that it stays in the L2 cache. The full sweep needs all labels of every entry at once
 // and reads a slot-major copy [stride][Lp].
 #pragma once
-#include <cstdint>
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "parallel.hpp"
@@ -181,20 +185,27 @@ PROXQN_CLONES void slot_major(const double* residuals, std::int64_t n_labels, st
     for (std::int64_t y = 0; y < n_labels; ++y) out[s * Lp + y] = residuals[y * stride + s];
 }
 
+constexpr std::int64_t kRun = 1024;
+
 // acc[Lp] += sum over the entries of value * residual row.
 template <int Blocks, class S>
 PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::int64_t n,
                                const S* rows, std::int64_t Lp, double* acc) {
-  double8 a[Blocks];
-  for (int k = 0; k < Blocks; ++k) a[k] = load8(acc + 8 * k);
-  for (std::int64_t e = 0; e < n; ++e) {
-    const S* row = rows + slots[e] * Lp;
-    if (v)
-      for (int k = 0; k < Blocks; ++k) a[k] += v[e] * load8(row + 8 * k);
-    else
-      for (int k = 0; k < Blocks; ++k) a[k] += load8(row + 8 * k);
+  using V = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
+  for (std::int64_t first = 0; first < n; first += kRun) {  // floats are summed in runs
+    const std::int64_t last = std::min(n, first + kRun);
+    V a[Blocks] = {};
+    for (std::int64_t e = first; e < last; ++e) {
+      const S* row = rows + slots[e] * Lp;
+      const S x = v ? static_cast<S>(v[e]) : S(1);
+      for (int k = 0; k < Blocks; ++k) {
+        V r;
+        std::memcpy(&r, row + 8 * k, sizeof r);
+        a[k] += v ? x * r : r;
+      }
+    }
+    for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, load8(acc + 8 * k) + widen(a[k]));
   }
-  for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, a[k]);
 }
 
 template <class S>

@@ -2,7 +2,17 @@
 // labels of a column are taken eight at a time: an entry costs a load, an add and a store for each
 // eight labels among which the column has a weight. Text has frequent features with a weight for
 // most labels; there this is several times as fast as label by label (features.hpp).
+//
+// A dense column of ones, as of pixels, is held as bits on machines with AVX-512: sixteen slots of
+// one label are then an add under a mask, on a label-major copy of a few hundred rows.
 #pragma once
+#include <mutex>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define PROXQN_AVX512 __attribute__((target("avx512f,avx512dq")))
+#endif
+
 #include "features.hpp"
 
 namespace proxqn {
@@ -55,8 +65,38 @@ struct SlotBlocks {
   }
 };
 
+// Bits of the columns that have been asked for, one a slot.
+class BitColumns {
+ public:
+  explicit BitColumns(std::int64_t n_columns) : columns_(n_columns) {}
+  const std::uint16_t* get(std::int64_t c, const Entries& x, std::int64_t n_blocks) {
+    std::lock_guard lock(mutex_);
+    if (columns_[c].empty()) {
+      columns_[c].assign(n_blocks * kSlotBlock / 16, 0);
+      for (std::int64_t e = 0; e < x.n; ++e)
+        columns_[c][x.slots[e] / 16] |= static_cast<std::uint16_t>(1u << x.slots[e] % 16);
+    }
+    return columns_[c].data();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::vector<std::uint16_t>> columns_;
+};
+
+struct Index {  // what is made of the data once
+  SlotBlocks blocks;
+  BitColumns bits;
+  explicit Index(const Features& f) : blocks(f), bits(f.n_columns) {}
+};
+
 // Coordinates gathered by column and by eights of labels; [.][8] places for a number each.
 struct Eights {
+  struct Dense {
+    const std::uint16_t* bits;
+    std::int64_t place;
+  };
+  std::vector<std::vector<Dense>> dense;  // [n_labels up to a multiple of 8]
   struct Column {
     Entries all;
     const std::int32_t* cuts;  // null for a column left whole
@@ -66,27 +106,45 @@ struct Eights {
   std::vector<std::int32_t> label;  // [.] first of the eight
   std::vector<std::int64_t> place;  // [n coordinates]
 
-  // Coordinates ascend, so that those of a column are neighbours.
-  Eights(const Features& f, const SlotBlocks& blocks, const std::int64_t* coordinates,
-         std::int64_t n, std::int64_t n_labels) : place(n) {
-    std::int64_t column = -1;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t c = coordinates[i] / n_labels, y = coordinates[i] % n_labels;
-      const auto eight = static_cast<std::int32_t>(y / kLanes * kLanes);
-      const auto end = static_cast<std::int64_t>(label.size());
-      if (c != column) {
-        const std::int32_t row = blocks.index[c];
-        const std::int32_t* cuts =
-            row < 0 ? nullptr : blocks.cuts.data() + row * (blocks.n_blocks + 1);
-        columns.push_back({entries(f, c), cuts, end, end});
-      }
-      if (c != column || label.back() != eight) {
-        label.push_back(eight);
+  // Coordinates ascend, so that those of a column are neighbours, and so are those of an eight.
+  Eights(const Features& f, Index& index, const std::int64_t* coordinates, std::int64_t n,
+         std::int64_t n_labels, std::int64_t stride)
+      : dense((n_labels + kLanes - 1) / kLanes * kLanes), place(n) {
+    const SlotBlocks& blocks = index.blocks;
+    std::int64_t column = -1;  // of the last eight put into `columns`
+    for (std::int64_t i = 0, end = 0; i < n; i = end) {
+      const std::int64_t c = coordinates[i] / n_labels;
+      const std::int64_t eight = coordinates[i] % n_labels / kLanes;
+      const auto number = static_cast<std::int64_t>(label.size());
+      for (end = i; end < n && coordinates[end] / n_labels == c &&
+                    coordinates[end] % n_labels / kLanes == eight; ++end)
+        place[end] = number * kLanes + coordinates[end] % n_labels % kLanes;
+      label.push_back(static_cast<std::int32_t>(eight * kLanes));
+      const Entries x = entries(f, c);
+      if (!x.values && worth_bits(x.n, stride, end - i)) {
+        const std::uint16_t* bits = index.bits.get(c, x, blocks.n_blocks);
+        for (std::int64_t k = i; k < end; ++k)
+          dense[coordinates[k] % n_labels].push_back({bits, place[k]});
+      } else if (c == column && columns.back().last == number) {
         ++columns.back().last;
+      } else {
+        const std::int32_t row = blocks.index[c];
+        columns.push_back({x, row < 0 ? nullptr : blocks.cuts.data() + row * (blocks.n_blocks + 1),
+                           number, number + 1});
+        column = c;
       }
-      column = c;
-      place[i] = (static_cast<std::int64_t>(label.size()) - 1) * kLanes + y - eight;
     }
+  }
+
+  // Cycles for sixteen slots: two an add under a mask, and one more; four an entry otherwise.
+  static bool worth_bits(std::int64_t n_entries, std::int64_t stride, std::int64_t n_lanes) {
+#ifdef PROXQN_AVX512
+    static const bool possible =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    return possible && 4 * 16 * n_entries > (2 * n_lanes + 1) * stride;
+#else
+    return false;
+#endif
   }
 };
 
@@ -124,14 +182,101 @@ PROXQN_INLINE void scatter_column(const Eights& eights, const Eights::Column& c,
   });
 }
 
+constexpr std::int64_t kTurned = 512;  // slots of an eight of labels, label-major: 16 KB
+using Turned = float[kLanes][kTurned];
+
+#ifdef PROXQN_AVX512
+constexpr std::int64_t kWords = 8;  // of 16 slots each, whose sums stay in registers
+constexpr std::int64_t kItemsAhead = 8;  // each has its bits elsewhere
+
+// out[kTurned] = the steps of one label's dense columns under their bits, from slot `first` on.
+PROXQN_AVX512 inline void add_masked(const std::vector<Eights::Dense>& items, const float* steps,
+                                     std::int64_t first, float* out) {
+  for (std::int64_t word = 0; word < kTurned / 16; word += kWords) {
+    __m512 acc[kWords];
+    for (int k = 0; k < kWords; ++k) acc[k] = _mm512_setzero_ps();
+    const auto n = static_cast<std::int64_t>(items.size());
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (word == 0) __builtin_prefetch(items[std::min(i + kItemsAhead, n - 1)].bits + first / 16);
+      const __m512 d = _mm512_set1_ps(steps[items[i].place]);
+      const std::uint16_t* bits = items[i].bits + first / 16 + word;
+      for (int k = 0; k < kWords; ++k) acc[k] = _mm512_mask_add_ps(acc[k], bits[k], acc[k], d);
+    }
+    for (int k = 0; k < kWords; ++k) _mm512_store_ps(out + 16 * (word + k), acc[k]);
+  }
+}
+
+// sums[place] += one label's values[kTurned] under the bits of its dense columns [begin, end).
+PROXQN_AVX512 inline void sum_masked(const Eights::Dense* begin, const Eights::Dense* end,
+                                     std::int64_t first, const float* values, double* sums) {
+  for (const auto* item = begin; item < end; ++item) {
+    const std::uint16_t* bits = item->bits + first / 16;
+    __builtin_prefetch(std::min(item + kItemsAhead, end - 1)->bits + first / 16);
+    __m512 even = _mm512_setzero_ps(), odd = even;  // two chains of additions
+    for (std::int64_t i = 0; i < kTurned / 16; i += 2) {
+      even = _mm512_mask_add_ps(even, bits[i], even, _mm512_load_ps(values + 16 * i));
+      odd = _mm512_mask_add_ps(odd, bits[i + 1], odd, _mm512_load_ps(values + 16 * i + 16));
+    }
+    const __m512 both = _mm512_add_ps(even, odd);
+    const __m512d wide = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(both)),
+                                       _mm512_cvtps_pd(_mm512_extractf32x8_ps(both, 1)));
+    sums[item->place] += _mm512_reduce_add_pd(wide);
+  }
+}
+#else
+inline void add_masked(const std::vector<Eights::Dense>&, const float*, std::int64_t, float*) {}
+inline void sum_masked(const Eights::Dense*, const Eights::Dense*, std::int64_t, const float*,
+                       double*) {}
+#endif
+
+// Rows [n][Lp] of one eight of labels from its label-major form, and back.
+PROXQN_INLINE void turn_to_rows(const Turned& turned, std::int64_t n, std::int64_t Lp, float* rows) {
+  std::int64_t s = 0;
+  for (; s + kLanes <= n; s += kLanes) {
+    float8 r[kLanes];
+    for (int k = 0; k < kLanes; ++k) r[k] = load_floats(turned[k] + s);
+    transpose8(r);
+    for (int k = 0; k < kLanes; ++k) store_floats(rows + (s + k) * Lp, r[k]);
+  }
+  for (; s < n; ++s)
+    for (int k = 0; k < kLanes; ++k) rows[s * Lp + k] = turned[k][s];
+}
+PROXQN_INLINE void turn_from_rows(const float* rows, std::int64_t n, std::int64_t Lp, Turned& turned) {
+  std::int64_t s = 0;
+  for (; s + kLanes <= n; s += kLanes) {
+    float8 r[kLanes];
+    for (int k = 0; k < kLanes; ++k) r[k] = load_floats(rows + (s + k) * Lp);
+    transpose8(r);
+    for (int k = 0; k < kLanes; ++k) store_floats(turned[k] + s, r[k]);
+  }
+  for (; s < kTurned; ++s)
+    for (int k = 0; k < kLanes; ++k) turned[k][s] = s < n ? rows[s * Lp + k] : 0.0f;
+}
+
+// rows[begin, end) = the dense columns' share, zero where there are none.
+PROXQN_INLINE void move_dense(const Eights& eights, const float* steps, std::int64_t begin,
+                              std::int64_t end, std::int64_t Lp, float* rows) {
+  alignas(64) Turned turned;
+  for (std::int64_t y = 0; y < Lp; y += kLanes)
+    for (std::int64_t first = begin; first < end; first += kTurned) {
+      for (int k = 0; k < kLanes; ++k)
+        if (eights.dense[y + k].empty()) std::memset(turned[k], 0, sizeof turned[k]);
+        else add_masked(eights.dense[y + k], steps, first, turned[k]);
+      turn_to_rows(turned, std::min(kTurned, end - first), Lp, rows + first * Lp + y);
+    }
+}
+
 // The slots of blocks [first, last).
 PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, std::int64_t first,
                                std::int64_t last, std::int64_t n_blocks, std::int64_t stride,
                                std::int64_t Lp, float* rows) {
   for (std::int64_t b = first; b < last; ++b) {
     const std::int64_t begin = b * kSlotBlock, end = std::min(stride, begin + kSlotBlock);
-    std::fill(rows + begin * Lp, rows + end * Lp, 0.0f);
-    if (b >= n_blocks) continue;
+    if (b >= n_blocks) {  // no entry refers to these slots
+      std::fill(rows + begin * Lp, rows + end * Lp, 0.0f);
+      continue;
+    }
+    move_dense(eights, steps, begin, end, Lp, rows);
     for (const auto& c : eights.columns)
       if (c.cuts)
         scatter_column(eights, c, c.all.part(c.cuts[b], c.cuts[b + 1]), steps, Lp, rows);
@@ -142,10 +287,10 @@ PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, std::in
                      rows);
 }
 
-inline void move(const Features& f, const SlotBlocks& blocks, const std::int64_t* coordinates,
+inline void move(const Features& f, Index& index, const std::int64_t* coordinates,
                  const double* direction, std::int64_t n, std::int64_t n_labels,
                  std::int64_t stride, std::int64_t Lp, int n_jobs, float* rows) {
-  const Eights eights(f, blocks, coordinates, n, n_labels);
+  const Eights eights(f, index, coordinates, n, n_labels, stride);
   std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
   for (std::int64_t i = 0; i < n; ++i) steps[eights.place[i]] = static_cast<float>(direction[i]);
   const std::int64_t n_blocks = (stride + kSlotBlock - 1) / kSlotBlock;
@@ -153,7 +298,7 @@ inline void move(const Features& f, const SlotBlocks& blocks, const std::int64_t
   const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 4 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     move_blocks(eights, steps.data(), part * n_blocks / n_parts, (part + 1) * n_blocks / n_parts,
-                blocks.n_blocks, stride, Lp, rows);
+                index.blocks.n_blocks, stride, Lp, rows);
   });
 }
 
@@ -205,16 +350,40 @@ PROXQN_CLONES void gather_columns(const Eights& eights, std::int64_t first, std:
     if (!eights.columns[i].cuts) gather_column(eights.columns[i], eights.columns[i].all);
 }
 
-inline void gradient(const Features& f, const SlotBlocks& blocks, const std::int64_t* coordinates,
-                     std::int64_t n, std::int64_t n_labels, const float* rows, std::int64_t Lp,
-                     int n_jobs, double* out) {
-  const Eights eights(f, blocks, coordinates, n, n_labels);
+// The same for a part of the dense columns of every label.
+PROXQN_CLONES void gather_dense(const Eights& eights, std::int64_t part, std::int64_t n_parts,
+                                const float* rows, std::int64_t stride, std::int64_t Lp,
+                                double* sums) {
+  alignas(64) Turned turned;
+  for (std::int64_t y = 0; y < Lp; y += kLanes) {
+    const Eights::Dense *begin[kLanes], *end[kLanes];
+    std::int64_t total = 0;
+    for (int k = 0; k < kLanes; ++k) {
+      const auto& items = eights.dense[y + k];
+      const auto n = static_cast<std::int64_t>(items.size());
+      begin[k] = items.data() + part * n / n_parts;
+      end[k] = items.data() + (part + 1) * n / n_parts;
+      total += end[k] - begin[k];
+    }
+    for (std::int64_t first = 0; first < stride && total > 0; first += kTurned) {
+      turn_from_rows(rows + first * Lp + y, std::min(kTurned, stride - first), Lp, turned);
+      for (int k = 0; k < kLanes; ++k) sum_masked(begin[k], end[k], first, turned[k], sums);
+    }
+  }
+}
+
+inline void gradient(const Features& f, Index& index, const std::int64_t* coordinates,
+                     std::int64_t n, std::int64_t n_labels, const float* rows, std::int64_t stride,
+                     std::int64_t Lp, int n_jobs, double* out) {
+  const Eights eights(f, index, coordinates, n, n_labels, stride);
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
   const auto n_columns = static_cast<std::int64_t>(eights.columns.size());
-  const std::int64_t n_parts = std::min<std::int64_t>(n_columns, n_jobs > 1 ? 8 * n_jobs : 1);
+  const std::int64_t n_parts = n_jobs > 1 ? 8 * n_jobs : 1;
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     gather_columns(eights, part * n_columns / n_parts, (part + 1) * n_columns / n_parts,
-                   blocks.n_blocks, rows, Lp, sums.data());
+                   index.blocks.n_blocks, rows, Lp, sums.data());
+    gather_dense(eights, part, n_parts, rows, std::min(stride, index.blocks.n_blocks * kSlotBlock),
+                 Lp, sums.data());
   });
   for (std::int64_t i = 0; i < n; ++i) out[i] = sums[eights.place[i]];
 }

@@ -112,7 +112,7 @@ class SingleScores(ChainScores):
     """Slot-major arrays of floats, on the compiled kernels only."""
 
     def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
-        self._features.cut_into_blocks()
+        self._features.index()
         return aligned_zeros((layout.stride, -(-self._n_labels // 8) * 8), np.float32)
 
     def write_to(self, scores: Floats, change: Floats) -> None:
