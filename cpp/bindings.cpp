@@ -407,6 +407,7 @@ static void bind_inner(nb::module_& m) {
 }
 
 NB_MODULE(_kernels, m) {
+  nb::set_leak_warnings(false);  // oracles that a test or a notebook still holds at exit are no leak
   m.doc() = "Compiled kernels of proxqn; see the headers in cpp/ for the formulas.";
 
   bind_chain<double>(m, "Chain")

@@ -49,8 +49,8 @@ _ALL = (
     Method(
         PROX_QN,
         "Prox-QN",
-        "proximal quasi-Newton with this package's settings",
-        lambda _: ProxQN(),
+        "proximal quasi-Newton with this package's settings, in double precision like the others",
+        lambda _: ProxQN(single=False),
         "#0072B2",
     ),
     Method(
@@ -103,7 +103,7 @@ _ALL = (
         WITHOUT_SHRINKING[0],
         "Prox-QN (no shrinking)",
         "our settings, but every variable in every iteration and no start on a subsample",
-        lambda _: replace(ProxQN(), shrink=False, warm_up=0.0),
+        lambda _: ProxQN(shrink=False, warm_up=0.0, single=False),
         "#0072B2",
         ":",
     ),

@@ -34,6 +34,7 @@ AS_IN_THE_THEORY: Final = ProxQN(
     scaling_power=0.0,
     warm_up=0.0,
     shrink=False,
+    lazy=False,
 )
 CONSTANT_STEP: Final = ProxGD(relaxation=1.0)
 _END = 1e-12  # of λ: the violation at which rounding takes over
