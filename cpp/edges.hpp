@@ -26,10 +26,15 @@ struct EdgeScores {  // the weights at the current step, and the patterns that u
   const std::int64_t* start = nullptr;            // [n_columns+1]
   const std::int32_t* pair = nullptr;             // ascending within a column
   std::vector<double> score, factor;              // of each weight, and its exponential
+  std::vector<std::int32_t> place;                // of each pair in a matrix [L][Lp]
   std::vector<double> range;                      // [n_patterns] E_g has at most this range, with 0
 
-  void put(const double* value, const double* change, double step, std::int64_t n_columns) {
-    const std::int64_t n = start[n_columns];
+  void put(const double* value, const double* change, double step, std::int64_t n_columns,
+           std::int64_t L) {
+    const std::int64_t n = start[n_columns], Lp = padded(L);
+    place.resize(n);
+    for (std::int64_t e = 0; e < n; ++e)
+      place[e] = static_cast<std::int32_t>(pair[e] / L * Lp + pair[e] % L);
     score.resize(n);
     factor.resize(n);
     std::vector<double> spread(n_columns, 0.0);
@@ -49,17 +54,17 @@ struct EdgeScores {  // the weights at the current step, and the patterns that u
       for (std::int64_t k = pattern_start[g]; k < pattern_start[g + 1]; ++k)
         range[g] += std::fabs(pattern_values[k]) * spread[pattern_columns[k]];
   }
-  // body(pair, score, factor) for all weights of a pattern; a pair may come more than once.
+  // body(entry, score, factor) for all weights of a pattern; a pair may come more than once.
   template <class Body>
   PROXQN_INLINE void each(std::int64_t g, const Body& body) const {
     for (std::int64_t k = pattern_start[g]; k < pattern_start[g + 1]; ++k) {
       const std::int64_t c = pattern_columns[k];
       const double x = pattern_values[k];
       if (x == 1.0)
-        for (std::int64_t e = start[c]; e < start[c + 1]; ++e) body(pair[e], score[e], factor[e]);
+        for (std::int64_t e = start[c]; e < start[c + 1]; ++e) body(e, score[e], factor[e]);
       else
         for (std::int64_t e = start[c]; e < start[c + 1]; ++e)
-          body(pair[e], x * score[e], std::exp(x * score[e]));
+          body(e, x * score[e], std::exp(x * score[e]));
     }
   }
   bool plain(std::int64_t g) const {
@@ -121,9 +126,9 @@ PROXQN_CLONES void edge_column_pairs(const Edges& d, const EdgeScores& s, const 
   for (std::int64_t e = first; e < d.columns.start[column + 1]; ++e) {
     const std::int64_t g = d.columns.slots[e];
     const double x = values ? values[e - first] : 1.0;
-    s.each(g, [&](std::int64_t p, double score, double factor) {
-      scores[p] += score;
-      factors[p] *= factor;
+    s.each(g, [&](std::int64_t k, double score, double factor) {
+      scores[s.pair[k]] += score;
+      factors[s.pair[k]] *= factor;
     });
     std::fill(sums.begin(), sums.end(), 0.0);
     bool any_scaled = false;
@@ -143,9 +148,9 @@ PROXQN_CLONES void edge_column_pairs(const Edges& d, const EdgeScores& s, const 
     if (any_scaled)  // else a factor may have overflowed
       for (std::int64_t q = 0; q < n; ++q)
         out[q] += x * sums[q] * factors[pairs[q]] * m[before[q] * Lp + after[q]];
-    s.each(g, [&](std::int64_t p, double, double) {
-      scores[p] = 0.0;
-      factors[p] = 1.0;
+    s.each(g, [&](std::int64_t k, double, double) {
+      scores[s.pair[k]] = 0.0;
+      factors[s.pair[k]] = 1.0;
     });
   }
 }
@@ -186,14 +191,14 @@ PROXQN_CLONES void edge_column_all(const Edges& d, const EdgeScores& s, const La
       }
       logs.resize(size, 0.0);
       scores.assign(L * L, 0.0);
-      s.each(g, [&](std::int64_t p, double score, double) { scores[p] += score; });
+      s.each(g, [&](std::int64_t k, double score, double) { scores[s.pair[k]] += score; });
       for (std::int64_t i = 0; i < L; ++i)
         for (std::int64_t j = 0; j < L; ++j)
           logs[i * Lp + j] += x * r.weights[row] *
                               std::exp(a[i] + r.lambda[i * L + j] + scores[i * L + j] + v[j]);
     }
     if (plain || !any_scaled) continue;
-    s.each(g, [&](std::int64_t p, double, double factor) { sums[p / L * Lp + p % L] *= factor; });
+    s.each(g, [&](std::int64_t k, double, double factor) { sums[s.place[k]] *= factor; });
     for (std::int64_t i = 0; i < size; i += 8) store8(out + i, load8(out + i) + load8(sums + i));
   }
   for (std::int64_t i = 0; i < size; ++i) out[i] *= m[i];

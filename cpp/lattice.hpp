@@ -61,10 +61,11 @@ struct LatticeWork {
   // The matrix of a step: change the entries of the pattern, and put them back.
   PROXQN_INLINE void enter(std::int64_t g) {
     if (g < 0) return;
-    l.edges->each(g, [&](std::int64_t pair, double, double factor) {
-      const std::int64_t at = pair / m.L * m.Lp + pair % m.L;
-      saved.emplace_back(at, m.forward[at]);
-      m.forward[at] *= factor;
+    const std::int32_t* place = l.edges->place.data();
+    double* matrix = m.forward.get();
+    l.edges->each(g, [&](std::int64_t e, double, double factor) {
+      saved.emplace_back(place[e], matrix[place[e]]);
+      matrix[place[e]] *= factor;
     });
   }
   PROXQN_INLINE void leave() {
@@ -75,7 +76,7 @@ struct LatticeWork {
   void log_step(std::int64_t g, double* out) const {
     std::copy(m.lambda.begin(), m.lambda.end(), out);
     if (g < 0) return;
-    l.edges->each(g, [&](std::int64_t pair, double score, double) { out[pair] += score; });
+    l.edges->each(g, [&](std::int64_t e, double score, double) { out[l.edges->pair[e]] += score; });
   }
   double step_range(std::int64_t g) const {
     return m.range + (g < 0 ? 0.0 : l.edges->range[g]);

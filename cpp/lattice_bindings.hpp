@@ -36,7 +36,7 @@ class EdgeKernel {
     scores_.pair = score_pair_->data();
     nb::gil_scoped_release release;
     scores_.put(value.data(), change ? change->data() : nullptr, step,
-                static_cast<std::int64_t>(value_start_.shape(0)));
+                static_cast<std::int64_t>(value_start_.shape(0)), n_labels_);
   }
 
   void gradient(Array<const std::int64_t> coordinates, Array<const double, 2> alpha,
