@@ -16,7 +16,7 @@ from seqeval.metrics import f1_score
 
 from proxqn.data.readers import read_columns
 
-TOLERANCES = (0.4, 0.02)  # just below CRFsuite's own stop; well below
+TOLERANCES = (0.4, 0.02)  # a quick model; an objective below CRFsuite's own stop
 
 
 def measure() -> dict[str, Any]:

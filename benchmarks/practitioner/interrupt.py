@@ -20,8 +20,8 @@ from benchmarks.tables import markdown
 import proxqn
 from proxqn.data.readers import read_columns
 
-SENTENCES, RESUMED_EVERY = 400, 5
-OPTIONS = ("--lam", "1", "--tol", "1e-9", "--max-iter", "120", "--checkpoint-every", "20", "-q")
+SENTENCES, RESUMED_EVERY = 200, 5
+OPTIONS = ("--lam", "1", "--tol", "1e-9", "--max-iter", "250", "--checkpoint-every", "50", "-q")
 
 
 def measure(moments: int = 50, seed: int = 0) -> dict[str, Any]:
@@ -71,11 +71,17 @@ def _previous(folder: Path) -> bytes:
 def _interrupted(command: list[Any], number: signal.Signals, moment: float) -> int:
     arguments = [str(a) for a in command]
     process = subprocess.Popen(
-        arguments, cwd=REPOSITORY, env=ENVIRONMENT, stderr=subprocess.DEVNULL
-    )
+        arguments, cwd=REPOSITORY, env=ENVIRONMENT, stderr=subprocess.DEVNULL,
+        preexec_fn=_hear_sigint,
+    )  # fmt: skip
     time.sleep(moment)
     process.send_signal(number)  # does nothing where the run has ended
     return process.wait(timeout=120)
+
+
+def _hear_sigint() -> None:
+    """Undo what a shell does to its background processes, which are born deaf to SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _state(path: Path, previous: bytes, expected: bytes) -> str:
