@@ -1,6 +1,6 @@
 """What each kernel must cost at least on this machine, and what it does cost.
 
-    python -m benchmarks.floors [--problems ocr-100,conll-observed] [--quick] [--out DIR]
+    python -m benchmarks.floors [--problems ocr-100,conll-observed] [--double] [--quick] [--out DIR]
 
 A floor is the larger of two times: operations at the measured rate of multiply-adds (or of scalar
 loads and stores), and bytes at the measured rate of reading from the cache that can hold them. It
@@ -25,52 +25,60 @@ from benchmarks.versions import fingerprint_of_sources, machine
 from benchmarks import ceilings, kernel_times, problems
 
 EXP = 16  # vector operations of one exponential (cpp/simd.hpp): 12 of the polynomial, 4 around it
-DOUBLE, INDEX = 8, 4  # bytes
+DOUBLE, INDEX = (
+    8,
+    4,
+)  # bytes; the rates measured are of doubles, twice as many floats fit a register
 
 
 def floors(s: Sizes, c: Ceilings) -> dict[str, tuple[float, float]]:
     """Return for each kernel the seconds of its operations and of its bytes."""
     n, L, E, m = s.n, s.L, s.E, s.m
-    array = DOUBLE * n * L  # bytes of one [L][n] array: scores, their change, α or residuals
+    array = s.real * n * L  # bytes of one [L][n] array: scores, their change, α or residuals
     visits = s.passes * s.n_inner
-    rows = 2 * m * DOUBLE * s.n_inner  # bytes of [P | C]
+    rows = 2 * m * s.inner_real * s.n_inner  # bytes of the rows of P and C
+    fma, inner_fma = c.fma * DOUBLE / s.real, c.fma * DOUBLE / s.inner_real
+    # Single precision adds several numbers at once and has bits for dense columns; double goes
+    # label by label and entry by entry.
+    single = s.real < DOUBLE
+    indices = min(INDEX * s.E_features, s.columns * n / 8) if single else INDEX * s.E_A
     return {
-        # change[y][slot] += d for every entry of every coordinate: a load and a store each;
-        # indices streamed once a coordinate.
+        # change[y][slot] += d for every entry of every coordinate: a load and a store each, or adds
+        # of several labels or slots; indices streamed once a feature, or once a coordinate.
         "score update": (
-            s.E_A / min(c.load, c.store),
-            INDEX * s.E_A / c.read(INDEX * s.E_features),
+            s.adds / fma if single else s.E_A / min(c.load, c.store),
+            indices / c.read(INDEX * s.E_features),
         ),
         # α_t = e_t ∘ (α_{t-1} M): L² multiply-adds, L exponentials, and about 3 L for the shift,
         # the sum and the scaling. Reads scores and change, writes α.
-        "forward": (n * (L * L + (EXP + 3) * L) / c.fma, 3 * array / c.read(3 * array)),
+        "forward": (n * (L * L + (EXP + 3) * L) / fma, 3 * array / c.read(3 * array)),
         # β_{t-1} = M v_t and the outer products α_{t-1} v_tᵀ: 2 L², L exponentials, about 6 L.
         # Reads change; reads and writes scores and α.
         "backward and marginals": (
-            n * (2 * L * L + (EXP + 6) * L) / c.fma,
+            n * (2 * L * L + (EXP + 6) * L) / fma,
             5 * array / c.read(3 * array),
         ),
         # Σ residual[y][slot] over the entries of each coordinate: a load each.
         "partial gradient": (
-            s.E_A / c.load,
-            INDEX * s.E_A / c.read(INDEX * s.E_features),
+            s.adds / fma if single else s.E_A / c.load,
+            indices / c.read(INDEX * s.E_features),
         ),
         # A row of L residuals added for every entry: one load a sum, from L1 at best; the indices
         # once from memory.
         "full sweep": (
-            max(E * L / c.fma, DOUBLE * E * L / c.read_l1),
+            max(E * L / fma, s.real * E * L / c.read_l1),
             INDEX * E / c.read(INDEX * E) + 2 * array / c.read(2 * array),
         ),
         # 2m multiply-adds a visit for (Bd)_j (the update of d̂ where d_j moves is not counted);
         # reads the row.
         "inner coordinate descent": (
-            2 * m * visits / c.fma,
-            2 * m * DOUBLE * visits / c.read(rows),
+            2 * m * visits / inner_fma,
+            2 * m * s.inner_real * visits / c.read(rows),
         ),
-        # Two triangular products of m²/2 a coordinate; reads S and Y, writes the rows.
+        # Formed anew: two triangular products of m²/2 a coordinate; reads S and Y, writes the rows.
         "inner problem's matrix": (m * m * s.n_inner / c.fma, 2 * rows / c.read(2 * rows)),
-        # L² times add, compare and select; reads the scores.
-        "Viterbi": (3 * n * L * L / c.fma, array / c.read(array)),
+        # L² times add, compare and select, in double precision; reads the scores.
+        "Viterbi": (3 * n * L * L / c.fma, DOUBLE * n * L / c.read(DOUBLE * n * L)),
     }
 
 
@@ -112,6 +120,7 @@ def main() -> None:
     """Measure, print, and write ``floors.json``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.floors")
     parser.add_argument("--problems", help="default: ocr-100,conll-observed,long")
+    parser.add_argument("--double", action="store_true", help="instead of single precision")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("--out", type=Path)
@@ -124,7 +133,9 @@ def main() -> None:
     print(markdown(["ceiling of one core", "rate"], [[k, v] for k, v in rates.items()]))
     kept = {"machine": machine(), "sources": fingerprint_of_sources(), "ceilings": asdict(c)}
     for spec in problems.find(args.problems or default):
-        sizes, times = kernel_times.measure(spec.load(), spec, args.repetitions)
+        sizes, times = kernel_times.measure(
+            spec.load(), spec, args.repetitions, single=not args.double
+        )
         found = rows(sizes, c, times)
         print(f"\n## {spec.title}\n\n{asdict(sizes)}\n\n{table(found)}", flush=True)
         kept[spec.name] = {"sizes": asdict(sizes), "kernels": found}

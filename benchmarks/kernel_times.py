@@ -34,8 +34,12 @@ class Sizes:
     A: int  # coordinates of the working set
     E_A: int  # data entries of their features, once a coordinate
     E_features: int  # data entries of their features, once a feature
+    columns: int  # their features
+    adds: int  # of a product in single precision: eight labels an entry, or all tokens under a mask
+    real: int  # bytes of a score: 4 in single precision, as while steps are long, or 8
     n_inner: int  # coordinates of the last inner problem
     m: int  # pairs in its memory
+    inner_real: int  # bytes of a number in its rows
     passes: float  # over its coordinates
 
 
@@ -50,7 +54,7 @@ class KernelRecorder:
         return getattr(_kernels, name)
 
     def coordinate_descent(self, *args: Any) -> float:
-        """Keep the arguments (the first three: w, g, rows [A, 2m]; the last: d)."""
+        """Keep the arguments (the first four: w, g, rows [A, 2m or more], m; the last: d)."""
         self.descent = args
         return float(_kernels.coordinate_descent(*args))
 
@@ -70,7 +74,9 @@ def least(work: Callable[[], Any], repetitions: int) -> float:
     return min(taken)
 
 
-def measure(problem: Problem, spec: Spec, repetitions: int) -> tuple[Sizes, dict[str, float]]:
+def measure(
+    problem: Problem, spec: Spec, repetitions: int, *, single: bool
+) -> tuple[Sizes, dict[str, float]]:
     """Solve to a gap of 1e-4 or for 120 iterations, then time every kernel there."""
     oracle = ChainOracle(
         problem.X,
@@ -80,7 +86,7 @@ def measure(problem: Problem, spec: Spec, repetitions: int) -> tuple[Sizes, dict
         pairs=Pairs.OBSERVED if spec.observed_only else Pairs.ALL,
     )
     recorder: Any = KernelRecorder()
-    solution = ProxQN().minimize(
+    solution = ProxQN(single=single).minimize(
         oracle,
         ElasticNet(spec.lam, 0.0),
         SparseVector.empty(),
@@ -88,6 +94,7 @@ def measure(problem: Problem, spec: Spec, repetitions: int) -> tuple[Sizes, dict
         max_iter=MAX_ITERATIONS,
         kernels=recorder,
     )
+    oracle.set_single(single)
     working = _working_set(oracle, solution.weights, spec.lam)
     sizes = _sizes(problem, oracle, working, recorder)
     times = _oracle_times(oracle, working, spec.lam, repetitions)
@@ -122,8 +129,12 @@ def _sizes(problem: Problem, oracle: ChainOracle, working: Any, recorder: Kernel
         A=len(working),
         E_A=int(counts[columns].sum()),
         E_features=int(counts[np.unique(columns)].sum()),
+        columns=len(np.unique(columns)),
+        adds=int(np.minimum(8 * counts[columns], problem.X.shape[0]).sum()),
+        real=4 if oracle.single else 8,
         n_inner=rows.shape[0],
-        m=rows.shape[1] // 2,
+        m=recorder.descent[3],
+        inner_real=rows.itemsize,
         passes=0.0,
     )
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from benchmarks.ceilings import Ceilings
 from benchmarks.floors import floors, rows, table
 from benchmarks.kernel_times import Sizes
@@ -5,7 +7,21 @@ from benchmarks.kernel_times import Sizes
 ONE = Ceilings(
     fma=1e9, read_l1=1e12, read_l2=1e12, read_l3=1e12, read_dram=1e12, load=2e9, store=1e9
 )
-SIZES = Sizes(n=1000, L=10, E=50_000, A=20, E_A=4000, E_features=3000, n_inner=20, m=5, passes=4.0)
+SIZES = Sizes(
+    n=1000,
+    L=10,
+    E=50_000,
+    A=20,
+    E_A=4000,
+    E_features=3000,
+    columns=15,
+    adds=18_000,
+    real=8,
+    n_inner=20,
+    m=5,
+    inner_real=8,
+    passes=4.0,
+)
 
 
 def test_floors_follow_the_formulas():
@@ -17,6 +33,13 @@ def test_floors_follow_the_formulas():
     assert found["full sweep"][0] == 50_000 * 10 / 1e9
     assert found["inner coordinate descent"][0] == 2 * 5 * 4 * 20 / 1e9
     assert found["Viterbi"][0] == 3 * 1000 * 100 / 1e9
+
+
+def test_single_precision_does_twice_as_much_at_once():
+    double, single = floors(SIZES, ONE), floors(replace(SIZES, real=4), ONE)
+    for kernel in ("forward", "backward and marginals", "full sweep"):
+        assert single[kernel][0] == double[kernel][0] / 2
+    assert single["score update"][0] == single["partial gradient"][0] == 18_000 / 2e9
 
 
 def test_a_kernel_below_its_floor_is_marked():
