@@ -7,6 +7,7 @@
 // one label are then an add under a mask, on a label-major copy of a few hundred rows.
 #pragma once
 #include <mutex>
+#include <unordered_map>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -68,26 +69,26 @@ struct SlotBlocks {
 // Bits of the columns that have been asked for, one a slot.
 class BitColumns {
  public:
-  explicit BitColumns(std::int64_t n_columns) : columns_(n_columns) {}
   const std::uint16_t* get(std::int64_t c, const Entries& x, std::int64_t n_blocks) {
     std::lock_guard lock(mutex_);
-    if (columns_[c].empty()) {
-      columns_[c].assign(n_blocks * kSlotBlock / 16, 0);
+    auto& bits = columns_[c];
+    if (bits.empty()) {
+      bits.assign(n_blocks * kSlotBlock / 16, 0);
       for (std::int64_t e = 0; e < x.n; ++e)
-        columns_[c][x.slots[e] / 16] |= static_cast<std::uint16_t>(1u << x.slots[e] % 16);
+        bits[x.slots[e] / 16] |= static_cast<std::uint16_t>(1u << x.slots[e] % 16);
     }
-    return columns_[c].data();
+    return bits.data();
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::vector<std::uint16_t>> columns_;
+  std::unordered_map<std::int64_t, std::vector<std::uint16_t>> columns_;
 };
 
 struct Index {  // what is made of the data once
   SlotBlocks blocks;
   BitColumns bits;
-  explicit Index(const Features& f) : blocks(f), bits(f.n_columns) {}
+  explicit Index(const Features& f) : blocks(f) {}
 };
 
 // Coordinates gathered by column and by eights of labels; [.][8] places for a number each.

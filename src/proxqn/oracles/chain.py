@@ -216,6 +216,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """
         large = self.n_labels * self.layout.stride >= _MANY_SCORES
         self._rounded = single and large and self._kernels is _kernels
+        self.__dict__.pop("_scores", None)  # the old arrays go before the new ones come
         self._scores = self._new_scores(SingleScores if self._rounded else DoubleScores)
 
     def _new_scores(self, kind: type[_Scores]) -> _Scores:

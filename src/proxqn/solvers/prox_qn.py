@@ -185,6 +185,7 @@ class _Run:
             self.model = self._new_model(self.model.gamma, len(self.at))
         else:
             self.at, self.model = sketch.at, sketch.model
+            del sketch  # and its data
         status = self.record.begin(self.at.weights)
         while status is None and self.record.epoch < self.max_epochs:
             status = self._begin_epoch() or self._run_epoch()
