@@ -90,8 +90,8 @@ class ChainKernel {
     expect(alpha.shape(0) == scores_.shape(0) && alpha.shape(1) == scores_.shape(1),
            "alpha must have the shape of scores");
     expect(static_cast<std::int64_t>(transitions.shape(1)) == L &&
-               static_cast<std::int64_t>(scores_.shape(kRows ? 1 : 0)) ==
-                   (kRows ? proxqn::padded(L) : L),
+               static_cast<std::int64_t>(scores_.shape(0)) ==
+                   (kRows ? proxqn::padded(L) / proxqn::kLanes : L),
            "transitions must have shape (n_labels, n_labels)");
     return {L,
             stride(),
@@ -120,7 +120,9 @@ class ChainKernel {
   std::optional<Array<const std::int32_t>> labels_;
   std::optional<Array<const double>> weights_;
   static constexpr bool kRows = proxqn::ChainOf<S>::kRows;
-  std::int64_t stride() const { return static_cast<std::int64_t>(scores_.shape(kRows ? 0 : 1)); }
+  std::int64_t stride() const {
+    return static_cast<std::int64_t>(scores_.shape(1)) / (kRows ? proxqn::kLanes : 1);
+  }
   Array<S, 2> scores_;
   std::vector<std::uint8_t> log_domain_;
   std::vector<S> scale_;
@@ -145,27 +147,30 @@ class FeatureKernel {
                  change.shape(1), n_jobs, change.data(), dirty.data());
   }
 
+  // Floats are [labels up to a multiple of 8 / 8][8 slots]; rank is the order of the labels there.
   void move_single(Array<const std::int64_t> coordinates, Array<const double> direction,
-                   std::int64_t n_labels, Array<float, 2> change, int n_jobs) const {
+                   Array<const std::int32_t> rank, Array<float, 2> change, int n_jobs) const {
     const auto f = features();
     expect(coordinates.shape(0) == direction.shape(0), "one step a coordinate expected");
     expect(index_ != nullptr, "index must come first");
     nb::gil_scoped_release release;
-    proxqn::move(f, *index_, coordinates.data(), direction.data(), coordinates.shape(0), n_labels,
-                 change.shape(0), change.shape(1), n_jobs, change.data());
+    proxqn::move(f, *index_, coordinates.data(), direction.data(), coordinates.shape(0),
+                 rank.shape(0), rank.data(), change.shape(1) / proxqn::kLanes, n_jobs,
+                 change.data());
   }
 
-  void gradient_single(Array<const std::int64_t> coordinates, std::int64_t n_labels,
+  void gradient_single(Array<const std::int64_t> coordinates, Array<const std::int32_t> rank,
                        Array<const float, 2> residuals, Array<double> out, int n_jobs) const {
     const auto f = features();
     expect(coordinates.shape(0) == out.shape(0), "one output a coordinate expected");
     expect(index_ != nullptr, "index must come first");
     nb::gil_scoped_release release;
-    proxqn::gradient(f, *index_, coordinates.data(), coordinates.shape(0), n_labels,
-                     residuals.data(), residuals.shape(0), residuals.shape(1), n_jobs, out.data());
+    proxqn::gradient(f, *index_, coordinates.data(), coordinates.shape(0), rank.shape(0),
+                     rank.data(), residuals.data(), residuals.shape(1) / proxqn::kLanes, n_jobs,
+                     out.data());
   }
 
-  SweepResult sweep_single(std::int64_t n_labels, Array<const float, 2> residuals,
+  SweepResult sweep_single(Array<const std::int32_t> rank, Array<const float, 2> residuals,
                            double threshold, std::optional<Array<const std::int64_t>> pair_start,
                            std::optional<Array<const std::int32_t>> pair_labels,
                            int n_jobs) const {
@@ -173,10 +178,10 @@ class FeatureKernel {
     proxqn::Sweep found;
     {
       nb::gil_scoped_release release;
-      found = proxqn::sweep_rows(f, n_labels, residuals.shape(0), residuals.shape(1),
-                                 residuals.data(), threshold,
+      found = proxqn::sweep_rows(f, rank.shape(0), residuals.shape(1) / proxqn::kLanes,
+                                 residuals.shape(0) * proxqn::kLanes, residuals.data(), threshold,
                                  pair_start ? pair_start->data() : nullptr,
-                                 pair_labels ? pair_labels->data() : nullptr, n_jobs);
+                                 pair_labels ? pair_labels->data() : nullptr, rank.data(), n_jobs);
     }
     return to_numpy(std::move(found));
   }
@@ -427,10 +432,10 @@ NB_MODULE(_kernels, m) {
            "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
       .def("index", &FeatureKernel::index)
       .def("move_single", &FeatureKernel::move_single, "coordinates"_a, "direction"_a,
-           "n_labels"_a, "change"_a.noconvert(), "n_jobs"_a)
-      .def("gradient_single", &FeatureKernel::gradient_single, "coordinates"_a, "n_labels"_a,
+           "rank"_a, "change"_a.noconvert(), "n_jobs"_a)
+      .def("gradient_single", &FeatureKernel::gradient_single, "coordinates"_a, "rank"_a,
            "residuals"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a)
-      .def("sweep_single", &FeatureKernel::sweep_single, "n_labels"_a, "residuals"_a.noconvert(),
+      .def("sweep_single", &FeatureKernel::sweep_single, "rank"_a, "residuals"_a.noconvert(),
            "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
       .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a)
       .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);

@@ -15,8 +15,8 @@
 //
 // Precision. All is written for a real type S. In float a pass is about twice as fast: half the
 // bytes, twice the lanes. R may then be at most 75, and forward says so where it is more; losses and
-// pair counts are summed in double. Arrays of floats are slot-major, [stride][Lp] with the labels
-// padded by zeros, which rows.hpp is for; eight rows are turned in registers on the way.
+// pair counts are summed in double. Arrays of floats are [Lp/8][stride][8]: eight labels of a slot
+// together, padded by zeros, which rows.hpp is for; eight slots are turned in registers on the way.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -57,7 +57,7 @@ struct ChainOf {
   static constexpr bool kRows = std::is_same_v<S, float>;
   std::int64_t padded_labels() const { return (n_labels + kTile - 1) / kTile * kTile; }
   std::int64_t at(std::int64_t y, std::int64_t slot) const {
-    return kRows ? slot * padded_labels() + y : y * stride + slot;
+    return kRows ? (y / kTile * stride + slot) * kTile + y % kTile : y * stride + slot;
   }
 };
 using Chain = ChainOf<double>;
@@ -125,9 +125,10 @@ PROXQN_INLINE void load_labels(const ChainOf<Real<V>>& c, const Real<V>* array, 
     const std::int64_t Lp = c.padded_labels();
     for (std::int64_t y = 0; y < Lp; y += kLanes) {
       float8 rows[kLanes];
+      const float* from = array + c.at(y, slot);
       for (int k = 0; k < kLanes; ++k) {
-        load(array + (slot + k) * Lp + y, rows[k]);
-        __builtin_prefetch(array + (slot + ahead + k) * Lp + y, 1);
+        load(from + k * kLanes, rows[k]);
+        if (k % 2 == 0) __builtin_prefetch(from + (ahead + k) * kLanes, 1);
       }
       transpose8(rows);
       for (int k = 0; k < kLanes; ++k) out[y + k] = rows[k];
@@ -148,7 +149,7 @@ PROXQN_INLINE void store_labels(const ChainOf<Real<V>>& c, const V* values, std:
       float8 rows[kLanes];
       for (int k = 0; k < kLanes; ++k) rows[k] = values[y + k];
       transpose8(rows);
-      for (int k = 0; k < kLanes; ++k) store(array + (slot + k) * Lp + y, rows[k]);
+      for (int k = 0; k < kLanes; ++k) store(array + c.at(y, slot) + k * kLanes, rows[k]);
     }
   } else {
     for (std::int64_t y = 0; y < c.n_labels; ++y) store(array + c.at(y, slot), values[y]);

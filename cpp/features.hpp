@@ -187,20 +187,31 @@ PROXQN_CLONES void slot_major(const double* residuals, std::int64_t n_labels, st
 
 constexpr std::int64_t kRun = 1024;
 
-// acc[Lp] += sum over the entries of value * residual row.
+// Where the eights of labels of a slot are: slot-major doubles, or floats as in rows.hpp.
+template <class S>
+struct SlotRows {
+  const S* first;
+  std::int64_t slot_step, eight_step;
+  SlotRows(const S* array, std::int64_t stride, std::int64_t Lp)
+      : first(array), slot_step(std::is_same_v<S, float> ? 8 : Lp),
+        eight_step(std::is_same_v<S, float> ? 8 * stride : 8) {}
+};
+
+// acc[8 Blocks] += sum over the entries of value * residual row, from label y on.
 template <int Blocks, class S>
 PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::int64_t n,
-                               const S* rows, std::int64_t Lp, double* acc) {
+                               const SlotRows<S>& rows, std::int64_t y, double* acc) {
+  const S* first_row = rows.first + y / 8 * rows.eight_step;
   using V = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
   for (std::int64_t first = 0; first < n; first += kRun) {  // floats are summed in runs
     const std::int64_t last = std::min(n, first + kRun);
     V a[Blocks] = {};
     for (std::int64_t e = first; e < last; ++e) {
-      const S* row = rows + slots[e] * Lp;
+      const S* row = first_row + slots[e] * rows.slot_step;
       const S x = v ? static_cast<S>(v[e]) : S(1);
       for (int k = 0; k < Blocks; ++k) {
         V r;
-        std::memcpy(&r, row + 8 * k, sizeof r);
+        std::memcpy(&r, row + k * rows.eight_step, sizeof r);
         a[k] += v ? x * r : r;
       }
     }
@@ -210,13 +221,13 @@ PROXQN_INLINE void column_sums(const std::int32_t* slots, const double* v, std::
 
 template <class S>
 PROXQN_INLINE void add_rows(const std::int32_t* slots, const double* v, std::int64_t n,
-                            const S* rows, std::int64_t Lp, double* acc) {
+                            const SlotRows<S>& rows, std::int64_t Lp, double* acc) {
   for (std::int64_t y = 0; y < Lp;) {
     const std::int64_t left = (Lp - y) / 8;
-    if (left >= 4) column_sums<4>(slots, v, n, rows + y, Lp, acc + y), y += 32;
-    else if (left == 3) column_sums<3>(slots, v, n, rows + y, Lp, acc + y), y += 24;
-    else if (left == 2) column_sums<2>(slots, v, n, rows + y, Lp, acc + y), y += 16;
-    else column_sums<1>(slots, v, n, rows + y, Lp, acc + y), y += 8;
+    if (left >= 4) column_sums<4>(slots, v, n, rows, y, acc + y), y += 32;
+    else if (left == 3) column_sums<3>(slots, v, n, rows, y, acc + y), y += 24;
+    else if (left == 2) column_sums<2>(slots, v, n, rows, y, acc + y), y += 16;
+    else column_sums<1>(slots, v, n, rows, y, acc + y), y += 8;
   }
 }
 
@@ -225,7 +236,7 @@ PROXQN_CLONES void sweep_column(const Features& f, std::int64_t c, const double*
                                 std::int64_t Lp, double* acc) {
   const std::int64_t first = f.start[c];
   std::fill(acc, acc + Lp, 0.0);
-  add_rows(f.slots + first, f.column_values(c), f.start[c + 1] - first, rows, Lp, acc);
+  add_rows(f.slots + first, f.column_values(c), f.start[c + 1] - first, SlotRows(rows, 0, Lp), Lp, acc);
 }
 
 constexpr std::int64_t kBlockBytes = 1 << 18;   // of residual rows: a quarter of a usual L2 cache
@@ -243,7 +254,8 @@ struct Sweep {
 // is summed at once: going to every block would cost more. sums[last - first][Lp], zero at the start.
 template <class S>
 PROXQN_INLINE void sum_blocked(const Features& f, std::int64_t first, std::int64_t last,
-                               const S* rows, std::int64_t stride, std::int64_t Lp, double* sums) {
+                               const S* array, std::int64_t stride, std::int64_t Lp, double* sums) {
+  const SlotRows<S> rows(array, stride, Lp);
   const std::int64_t block =
       std::max<std::int64_t>(64, kBlockBytes / (static_cast<std::int64_t>(sizeof(S)) * Lp));
   const std::int64_t few = kFewEntries * ((stride + block - 1) / block);
@@ -282,17 +294,19 @@ PROXQN_CLONES void sweep_blocked(const Features& f, std::int64_t first, std::int
 template <class S>
 void sweep_range(const Features& f, std::int64_t first, std::int64_t last, std::int64_t n_labels,
                  const S* rows, std::int64_t stride, std::int64_t Lp, double threshold,
-                 const std::int64_t* pair_start, const std::int32_t* pair_labels, Sweep& out) {
+                 const std::int64_t* pair_start, const std::int32_t* pair_labels,
+                 const std::int32_t* rank, Sweep& out) {
   std::vector<double> sums((last - first) * Lp, 0.0);
   sweep_blocked(f, first, last, rows, stride, Lp, sums.data());
   for (std::int64_t c = first; c < last; ++c) {
     const double* acc = sums.data() + (c - first) * Lp;
     auto keep = [&](std::int64_t y) {
-      const double size = std::fabs(acc[y]);
+      const double g = acc[rank ? rank[y] : y];
+      const double size = std::fabs(g);
       if (!(size <= out.largest)) out.largest = size;  // a NaN stays visible
       if (!(size > threshold)) return;
       out.coordinates.push_back(c * n_labels + y);
-      out.gradient.push_back(acc[y]);
+      out.gradient.push_back(g);
     };
     if (pair_start)
       for (std::int64_t i = pair_start[c]; i < pair_start[c + 1]; ++i) keep(pair_labels[i]);
@@ -301,11 +315,11 @@ void sweep_range(const Features& f, std::int64_t first, std::int64_t last, std::
   }
 }
 
-// On slot-major rows [stride][Lp].
+// On slot-major rows [stride][Lp], or on floats as in rows.hpp; rank is the labels' order there.
 template <class S>
 Sweep sweep_rows(const Features& f, std::int64_t n_labels, std::int64_t stride, std::int64_t Lp,
                  const S* rows, double threshold, const std::int64_t* pair_start,
-                 const std::int32_t* pair_labels, int n_jobs) {
+                 const std::int32_t* pair_labels, const std::int32_t* rank, int n_jobs) {
   // Chunks of a few hundred columns, so that their sums fit the cache beside a block of rows.
   const std::int64_t n_chunks = (f.n_columns + kSweepColumns - 1) / kSweepColumns;
   std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
@@ -315,7 +329,7 @@ Sweep sweep_rows(const Features& f, std::int64_t n_labels, std::int64_t stride, 
   std::vector<Sweep> parts(n_chunks);
   parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
     sweep_range(f, bounds[i], bounds[i + 1], n_labels, rows, stride, Lp, threshold,
-                pair_start, pair_labels, parts[i]);
+                pair_start, pair_labels, rank, parts[i]);
   });
   Sweep all;
   for (auto& part : parts) {
@@ -337,7 +351,8 @@ inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride
     slot_major(residuals, n_labels, stride, i * block, std::min(stride, (i + 1) * block), Lp,
                rows.get());
   });
-  return sweep_rows(f, n_labels, stride, Lp, rows.get(), threshold, pair_start, pair_labels, n_jobs);
+  return sweep_rows(f, n_labels, stride, Lp, rows.get(), threshold, pair_start, pair_labels, nullptr,
+                    n_jobs);
 }
 
 }  // namespace proxqn

@@ -1,7 +1,8 @@
-// Products with feature-indexed data for slot-major arrays of floats, [stride][Lp] (chain.hpp). The
-// labels of a column are taken eight at a time: an entry costs a load, an add and a store for each
-// eight labels among which the column has a weight. Text has frequent features with a weight for
-// most labels; there this is several times as fast as label by label (features.hpp).
+// Products with feature-indexed data for arrays of floats, [Lp/8][stride][8] (chain.hpp). The labels
+// of a column are taken eight at a time: an entry costs a load, an add and a store for each eight
+// labels among which the column has a weight. Text has frequent features with a weight for most
+// labels; there this is several times as fast as label by label (features.hpp). Labels are ordered by
+// frequency, `rank`, so that those which have weights are together.
 //
 // A dense column of ones, as of pixels, is held as bits on machines with AVX-512: sixteen slots of
 // one label are then an add under a mask, on a label-major copy of a few hundred rows.
@@ -107,32 +108,47 @@ struct Eights {
   std::vector<std::int32_t> label;  // [.] first of the eight
   std::vector<std::int64_t> place;  // [n coordinates]
 
-  // Coordinates ascend, so that those of a column are neighbours, and so are those of an eight.
+  // Coordinates ascend, so that those of a column are neighbours.
   Eights(const Features& f, Index& index, const std::int64_t* coordinates, std::int64_t n,
-         std::int64_t n_labels, std::int64_t stride)
+         std::int64_t n_labels, std::int64_t stride, const std::int32_t* rank)
       : dense((n_labels + kLanes - 1) / kLanes * kLanes), place(n) {
-    const SlotBlocks& blocks = index.blocks;
-    std::int64_t column = -1;  // of the last eight put into `columns`
     for (std::int64_t i = 0, end = 0; i < n; i = end) {
       const std::int64_t c = coordinates[i] / n_labels;
-      const std::int64_t eight = coordinates[i] % n_labels / kLanes;
+      while (end < n && coordinates[end] / n_labels == c) ++end;
+      add_column(f, index, c, coordinates, i, end, n_labels, stride, rank);
+    }
+  }
+
+ private:
+  void add_column(const Features& f, Index& index, std::int64_t c, const std::int64_t* coordinates,
+                  std::int64_t begin, std::int64_t end, std::int64_t n_labels, std::int64_t stride,
+                  const std::int32_t* rank) {
+    const Entries x = entries(f, c);
+    const SlotBlocks& blocks = index.blocks;
+    bool started = false;  // whether columns.back() is this one
+    for (std::int64_t eight = 0; eight < n_labels; eight += kLanes) {
+      auto lane = [&](std::int64_t i) { return rank[coordinates[i] % n_labels] - eight; };
       const auto number = static_cast<std::int64_t>(label.size());
-      for (end = i; end < n && coordinates[end] / n_labels == c &&
-                    coordinates[end] % n_labels / kLanes == eight; ++end)
-        place[end] = number * kLanes + coordinates[end] % n_labels % kLanes;
-      label.push_back(static_cast<std::int32_t>(eight * kLanes));
-      const Entries x = entries(f, c);
-      if (!x.values && worth_bits(x.n, stride, end - i)) {
+      std::int64_t n_lanes = 0;
+      for (std::int64_t i = begin; i < end; ++i)
+        if (lane(i) >= 0 && lane(i) < kLanes) {
+          place[i] = number * kLanes + lane(i);
+          ++n_lanes;
+        }
+      if (n_lanes == 0) continue;
+      label.push_back(static_cast<std::int32_t>(eight));
+      if (!x.values && worth_bits(x.n, stride, n_lanes)) {
         const std::uint16_t* bits = index.bits.get(c, x, blocks.n_blocks);
-        for (std::int64_t k = i; k < end; ++k)
-          dense[coordinates[k] % n_labels].push_back({bits, place[k]});
-      } else if (c == column && columns.back().last == number) {
+        for (std::int64_t i = begin; i < end; ++i)
+          if (lane(i) >= 0 && lane(i) < kLanes) dense[eight + lane(i)].push_back({bits, place[i]});
+        started = false;
+      } else if (started) {
         ++columns.back().last;
       } else {
         const std::int32_t row = blocks.index[c];
         columns.push_back({x, row < 0 ? nullptr : blocks.cuts.data() + row * (blocks.n_blocks + 1),
                            number, number + 1});
-        column = c;
+        started = true;
       }
     }
   }
@@ -163,23 +179,26 @@ PROXQN_INLINE void by_fours(const Eights::Column& c, const Body& body) {
 
 template <int N>
 PROXQN_INLINE void scatter(const Entries& x, const std::int32_t* label, const float* steps,
-                           std::int64_t Lp, float* rows) {
+                           std::int64_t stride, float* rows) {
   float8 d[N];
-  for (int k = 0; k < N; ++k) d[k] = load_floats(steps + k * kLanes);
+  float* first[N];
+  for (int k = 0; k < N; ++k) {
+    d[k] = load_floats(steps + k * kLanes);
+    first[k] = rows + label[k] * stride;
+  }
   for (std::int64_t e = 0; e < x.n; ++e) {
-    float* row = rows + x.slots[e] * Lp;
     const float value = x.values ? static_cast<float>(x.values[e]) : 1.0f;
     for (int k = 0; k < N; ++k) {
-      float* p = row + label[k];
+      float* p = first[k] + x.slots[e] * kLanes;
       store_floats(p, load_floats(p) + (x.values ? d[k] * value : d[k]));
     }
   }
 }
 
 PROXQN_INLINE void scatter_column(const Eights& eights, const Eights::Column& c, const Entries& x,
-                                  const float* steps, std::int64_t Lp, float* rows) {
+                                  const float* steps, std::int64_t stride, float* rows) {
   by_fours(c, [&](auto n, std::int64_t i) {
-    scatter<n>(x, eights.label.data() + i, steps + i * kLanes, Lp, rows);
+    scatter<n>(x, eights.label.data() + i, steps + i * kLanes, stride, rows);
   });
 }
 
@@ -230,68 +249,69 @@ inline void sum_masked(const Eights::Dense*, const Eights::Dense*, std::int64_t,
                        double*) {}
 #endif
 
-// Rows [n][Lp] of one eight of labels from its label-major form, and back.
-PROXQN_INLINE void turn_to_rows(const Turned& turned, std::int64_t n, std::int64_t Lp, float* rows) {
+// rows[n][8] of one eight of labels from its label-major form, and back.
+PROXQN_INLINE void turn_to_rows(const Turned& turned, std::int64_t n, float* rows) {
   std::int64_t s = 0;
   for (; s + kLanes <= n; s += kLanes) {
     float8 r[kLanes];
     for (int k = 0; k < kLanes; ++k) r[k] = load_floats(turned[k] + s);
     transpose8(r);
-    for (int k = 0; k < kLanes; ++k) store_floats(rows + (s + k) * Lp, r[k]);
+    for (int k = 0; k < kLanes; ++k) store_floats(rows + (s + k) * kLanes, r[k]);
   }
   for (; s < n; ++s)
-    for (int k = 0; k < kLanes; ++k) rows[s * Lp + k] = turned[k][s];
+    for (int k = 0; k < kLanes; ++k) rows[s * kLanes + k] = turned[k][s];
 }
-PROXQN_INLINE void turn_from_rows(const float* rows, std::int64_t n, std::int64_t Lp, Turned& turned) {
+PROXQN_INLINE void turn_from_rows(const float* rows, std::int64_t n, Turned& turned) {
   std::int64_t s = 0;
   for (; s + kLanes <= n; s += kLanes) {
     float8 r[kLanes];
-    for (int k = 0; k < kLanes; ++k) r[k] = load_floats(rows + (s + k) * Lp);
+    for (int k = 0; k < kLanes; ++k) r[k] = load_floats(rows + (s + k) * kLanes);
     transpose8(r);
     for (int k = 0; k < kLanes; ++k) store_floats(turned[k] + s, r[k]);
   }
   for (; s < kTurned; ++s)
-    for (int k = 0; k < kLanes; ++k) turned[k][s] = s < n ? rows[s * Lp + k] : 0.0f;
+    for (int k = 0; k < kLanes; ++k) turned[k][s] = s < n ? rows[s * kLanes + k] : 0.0f;
 }
 
-// rows[begin, end) = the dense columns' share, zero where there are none.
-PROXQN_INLINE void move_dense(const Eights& eights, const float* steps, std::int64_t begin,
-                              std::int64_t end, std::int64_t Lp, float* rows) {
+// Slots [begin, end) of an eight of labels = the dense columns' share, zero where there are none.
+PROXQN_INLINE void move_dense(const Eights& eights, const float* steps, std::int64_t eight,
+                              std::int64_t begin, std::int64_t end, float* rows) {
   alignas(64) Turned turned;
-  for (std::int64_t y = 0; y < Lp; y += kLanes)
-    for (std::int64_t first = begin; first < end; first += kTurned) {
-      for (int k = 0; k < kLanes; ++k)
-        if (eights.dense[y + k].empty()) std::memset(turned[k], 0, sizeof turned[k]);
-        else add_masked(eights.dense[y + k], steps, first, turned[k]);
-      turn_to_rows(turned, std::min(kTurned, end - first), Lp, rows + first * Lp + y);
-    }
+  for (std::int64_t first = begin; first < end; first += kTurned) {
+    for (int k = 0; k < kLanes; ++k)
+      if (eights.dense[eight + k].empty()) std::memset(turned[k], 0, sizeof turned[k]);
+      else add_masked(eights.dense[eight + k], steps, first, turned[k]);
+    turn_to_rows(turned, std::min(kTurned, end - first), rows + first * kLanes);
+  }
 }
 
 // The slots of blocks [first, last).
 PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, std::int64_t first,
                                std::int64_t last, std::int64_t n_blocks, std::int64_t stride,
-                               std::int64_t Lp, float* rows) {
+                               float* rows) {
+  const auto Lp = static_cast<std::int64_t>(eights.dense.size());
   for (std::int64_t b = first; b < last; ++b) {
     const std::int64_t begin = b * kSlotBlock, end = std::min(stride, begin + kSlotBlock);
-    if (b >= n_blocks) {  // no entry refers to these slots
-      std::fill(rows + begin * Lp, rows + end * Lp, 0.0f);
-      continue;
+    for (std::int64_t y = 0; y < Lp; y += kLanes) {
+      float* plane = rows + y * stride;
+      if (b < n_blocks) move_dense(eights, steps, y, begin, end, plane);
+      else std::fill(plane + begin * kLanes, plane + end * kLanes, 0.0f);  // no entries here
     }
-    move_dense(eights, steps, begin, end, Lp, rows);
+    if (b >= n_blocks) continue;
     for (const auto& c : eights.columns)
       if (c.cuts)
-        scatter_column(eights, c, c.all.part(c.cuts[b], c.cuts[b + 1]), steps, Lp, rows);
+        scatter_column(eights, c, c.all.part(c.cuts[b], c.cuts[b + 1]), steps, stride, rows);
   }
   for (const auto& c : eights.columns)
     if (!c.cuts)
-      scatter_column(eights, c, c.all.between(first * kSlotBlock, last * kSlotBlock), steps, Lp,
+      scatter_column(eights, c, c.all.between(first * kSlotBlock, last * kSlotBlock), steps, stride,
                      rows);
 }
 
 inline void move(const Features& f, Index& index, const std::int64_t* coordinates,
                  const double* direction, std::int64_t n, std::int64_t n_labels,
-                 std::int64_t stride, std::int64_t Lp, int n_jobs, float* rows) {
-  const Eights eights(f, index, coordinates, n, n_labels, stride);
+                 const std::int32_t* rank, std::int64_t stride, int n_jobs, float* rows) {
+  const Eights eights(f, index, coordinates, n, n_labels, stride, rank);
   std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
   for (std::int64_t i = 0; i < n; ++i) steps[eights.place[i]] = static_cast<float>(direction[i]);
   const std::int64_t n_blocks = (stride + kSlotBlock - 1) / kSlotBlock;
@@ -299,7 +319,7 @@ inline void move(const Features& f, Index& index, const std::int64_t* coordinate
   const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 4 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     move_blocks(eights, steps.data(), part * n_blocks / n_parts, (part + 1) * n_blocks / n_parts,
-                index.blocks.n_blocks, stride, Lp, rows);
+                index.blocks.n_blocks, stride, rows);
   });
 }
 
@@ -309,14 +329,15 @@ constexpr std::int64_t kFloatRun = 1024;  // entries summed in single precision
 
 template <int N>
 PROXQN_INLINE void gather(const Entries& x, const std::int32_t* label, const float* rows,
-                          std::int64_t Lp, double* sums) {
+                          std::int64_t stride, double* sums) {
+  const float* planes[N];
+  for (int k = 0; k < N; ++k) planes[k] = rows + label[k] * stride;
   for (std::int64_t first = 0; first < x.n; first += kFloatRun) {
     const std::int64_t last = std::min(x.n, first + kFloatRun);
     float8 even[N] = {}, odd[N] = {};  // two chains hide the latency of the additions
     auto add = [&](std::int64_t e, float8* acc) {
-      const float* row = rows + x.slots[e] * Lp;
       for (int k = 0; k < N; ++k) {
-        const float8 r = load_floats(row + label[k]);
+        const float8 r = load_floats(planes[k] + x.slots[e] * kLanes);
         acc[k] += x.values ? r * static_cast<float>(x.values[e]) : r;
       }
     };
@@ -335,11 +356,11 @@ PROXQN_INLINE void gather(const Entries& x, const std::int32_t* label, const flo
 
 // sums[.][8] of the eights of columns [first, last).
 PROXQN_CLONES void gather_columns(const Eights& eights, std::int64_t first, std::int64_t last,
-                                  std::int64_t n_blocks, const float* rows, std::int64_t Lp,
+                                  std::int64_t n_blocks, const float* rows, std::int64_t stride,
                                   double* sums) {
   auto gather_column = [&](const Eights::Column& c, const Entries& x) {
     by_fours(c, [&](auto n, std::int64_t i) {
-      gather<n>(x, eights.label.data() + i, rows, Lp, sums + i * kLanes);
+      gather<n>(x, eights.label.data() + i, rows, stride, sums + i * kLanes);
     });
   };
   for (std::int64_t b = 0; b < n_blocks; ++b)
@@ -353,9 +374,10 @@ PROXQN_CLONES void gather_columns(const Eights& eights, std::int64_t first, std:
 
 // The same for a part of the dense columns of every label.
 PROXQN_CLONES void gather_dense(const Eights& eights, std::int64_t part, std::int64_t n_parts,
-                                const float* rows, std::int64_t stride, std::int64_t Lp,
+                                const float* rows, std::int64_t n_slots, std::int64_t stride,
                                 double* sums) {
   alignas(64) Turned turned;
+  const auto Lp = static_cast<std::int64_t>(eights.dense.size());
   for (std::int64_t y = 0; y < Lp; y += kLanes) {
     const Eights::Dense *begin[kLanes], *end[kLanes];
     std::int64_t total = 0;
@@ -366,25 +388,25 @@ PROXQN_CLONES void gather_dense(const Eights& eights, std::int64_t part, std::in
       end[k] = items.data() + (part + 1) * n / n_parts;
       total += end[k] - begin[k];
     }
-    for (std::int64_t first = 0; first < stride && total > 0; first += kTurned) {
-      turn_from_rows(rows + first * Lp + y, std::min(kTurned, stride - first), Lp, turned);
+    for (std::int64_t first = 0; first < n_slots && total > 0; first += kTurned) {
+      turn_from_rows(rows + y * stride + first * kLanes, std::min(kTurned, n_slots - first), turned);
       for (int k = 0; k < kLanes; ++k) sum_masked(begin[k], end[k], first, turned[k], sums);
     }
   }
 }
 
 inline void gradient(const Features& f, Index& index, const std::int64_t* coordinates,
-                     std::int64_t n, std::int64_t n_labels, const float* rows, std::int64_t stride,
-                     std::int64_t Lp, int n_jobs, double* out) {
-  const Eights eights(f, index, coordinates, n, n_labels, stride);
+                     std::int64_t n, std::int64_t n_labels, const std::int32_t* rank,
+                     const float* rows, std::int64_t stride, int n_jobs, double* out) {
+  const Eights eights(f, index, coordinates, n, n_labels, stride, rank);
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
   const auto n_columns = static_cast<std::int64_t>(eights.columns.size());
   const std::int64_t n_parts = n_jobs > 1 ? 8 * n_jobs : 1;
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     gather_columns(eights, part * n_columns / n_parts, (part + 1) * n_columns / n_parts,
-                   index.blocks.n_blocks, rows, Lp, sums.data());
+                   index.blocks.n_blocks, rows, stride, sums.data());
     gather_dense(eights, part, n_parts, rows, std::min(stride, index.blocks.n_blocks * kSlotBlock),
-                 Lp, sums.data());
+                 stride, sums.data());
   });
   for (std::int64_t i = 0; i < n; ++i) out[i] = sums[eights.place[i]];
 }

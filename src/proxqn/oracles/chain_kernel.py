@@ -63,7 +63,7 @@ def chain_kernel(
 ) -> Any:
     """Bind a layout and its score array to the inference kernels of its precision.
 
-    Doubles are label-major, floats slot-major.
+    Doubles are label-major, floats have eight labels of a slot together.
     """
     single = scores.dtype == np.float32
     kernel = kernels.SingleChain if single else kernels.Chain
@@ -73,7 +73,7 @@ def chain_kernel(
         layout.length,
         layout.lane_length,
         layout.lane_sequence,
-        layout.chunks(scores.shape[1] if single else len(scores)),
+        layout.chunks(len(scores) * (8 if single else 1)),
         labels,
         weights,
         scores,

@@ -1,9 +1,9 @@
 """What a chain's inference works on: the scores of all tokens and labels, in one of two precisions.
 
 Double precision is label-major, ``[labels, slots]``, and partial products walk one label's column.
-Single precision is slot-major, ``[slots, labels padded to eight]`` (``cpp/rows.hpp``): half the
-bytes, twice the lanes, and a feature that has weights for several labels, as the frequent ones of
-text have, moves all of them at once. It is right to six digits or so.
+Single precision has eight labels of a slot together, ``[labels/8, slots, 8]`` (``cpp/rows.hpp``):
+half the bytes, twice the lanes, and a feature that has weights for several labels, as the frequent
+ones of text have, moves all of them at once. It is right to six digits or so.
 """
 
 from __future__ import annotations
@@ -109,28 +109,60 @@ class DoubleScores(ChainScores):
 
 @final
 class SingleScores(ChainScores):
-    """Slot-major arrays of floats, on the compiled kernels only."""
+    """Arrays of floats, eight labels together and frequent labels first; compiled kernels only."""
+
+    def __init__(
+        self,
+        kernels: ModuleType,
+        layout: SequenceLayout,
+        data: FeatureIndexed,
+        labels: NDArray[np.int32],
+        n_labels: int,
+        weights: Floats | None,
+    ) -> None:
+        counts = np.bincount(labels[layout.token_slot], minlength=n_labels)
+        self._order = np.argsort(-counts, kind="stable")  # place -> label
+        self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
+        self._rank[self._order] = np.arange(n_labels)
+        super().__init__(kernels, layout, data, self._rank[labels], n_labels, weights)
+        self._features.index()
 
     def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
-        self._features.index()
-        return aligned_zeros((layout.stride, -(-self._n_labels // 8) * 8), np.float32)
+        return aligned_zeros((-(-self._n_labels // 8), layout.stride * 8), np.float32)
 
     def write_to(self, scores: Floats, change: Floats) -> None:
         """Write the scores and their change into label-major arrays."""
-        scores[:] = self.scores.T[: self._n_labels]
-        change[:] = self._change.T[: self._n_labels]
+        for ours, theirs in ((self.scores, scores), (self._change, change)):
+            by_label = ours.reshape(len(ours), -1, 8).transpose(0, 2, 1)
+            theirs[self._order] = by_label.reshape(-1, theirs.shape[1])[: self._n_labels]
 
     def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
-        """Walk the rows of the change, eight labels at a time."""
-        self._features.move_single(coordinates, values, self._n_labels, self._change, n_jobs)
+        """Walk the change, eight labels at a time."""
+        self._features.move_single(coordinates, values, self._rank, self._change, n_jobs)
+
+    def forward(
+        self, moving: bool, step: float, transitions: Floats, losses: Floats, n_jobs: int
+    ) -> bool:
+        """Compute the losses in the order of places."""
+        ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
+        return super().forward(moving, step, ordered, losses, n_jobs)
+
+    def backward(
+        self, moving: bool, step: float, transitions: Floats, expected: Floats, n_jobs: int
+    ) -> None:
+        """Compute residuals and expected counts in the order of places."""
+        ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
+        counts = np.empty_like(expected)
+        super().backward(moving, step, ordered, counts, n_jobs)
+        expected[:] = counts[np.ix_(self._rank, self._rank)]
 
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
-        """Walk the rows of the residuals, eight labels at a time."""
-        self._features.gradient_single(coordinates, self._n_labels, self._alpha, out, n_jobs)
+        """Walk the residuals, eight labels at a time."""
+        self._features.gradient_single(coordinates, self._rank, self._alpha, out, n_jobs)
 
     def sweep(self, level: float, pairs: tuple[Any, Any] | None, n_jobs: int) -> Swept:
         """Look at all labels of every entry."""
         found: Swept = self._features.sweep_single(
-            self._n_labels, self._alpha, level, *(pairs or (None, None)), n_jobs
+            self._rank, self._alpha, level, *(pairs or (None, None)), n_jobs
         )
         return found
