@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.problems import full_gradient, go_to, random_chain, random_weights
@@ -104,6 +105,20 @@ def test_scores_too_far_apart_end_it(scale):
     assert isinstance(rounded._scores, DoubleScores)
     assert rounded.single, "what was rounded stays rounded until the next reset"
     np.testing.assert_allclose(full_gradient(rounded), full_gradient(exact), atol=1e-3)
+
+
+@pytest.mark.parametrize("make", [single, lambda problem: problem.oracle()])
+def test_entries_that_stand_twice_are_added_up(make):
+    """A dense column is held as bits, which could not tell."""
+    problem = random_chain(12, lengths=[8] * 8, density=0.9)
+    X = problem.X
+    twice = sp.csr_array(
+        (np.repeat(X.data, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )
+    oracle, expected = make(replace(problem, X=twice)), make(replace(problem, X=X + X))
+    w = random_weights(expected, 13, scale=0.3)
+    assert go_to(oracle, w) == go_to(expected, w)
+    np.testing.assert_array_equal(full_gradient(oracle), full_gradient(expected))
 
 
 def test_a_subsample_is_of_the_same_precision():

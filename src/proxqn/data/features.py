@@ -52,7 +52,9 @@ class FeatureIndexed:
 
     @classmethod
     def from_csr(cls, X: sp.csr_array, row_slot: NDArray[np.int32]) -> FeatureIndexed:
-        """Index a canonical CSR matrix by feature, row i standing in slot ``row_slot[i]``.
+        """Index a CSR matrix by feature, row i standing in slot ``row_slot[i]``.
+
+        Entries that stand twice are added up: a column has a slot once.
 
         Examples
         --------
@@ -61,6 +63,9 @@ class FeatureIndexed:
         >>> data.columns, data.slots, data.values
         (array([0, 2]), array([0, 1, 0], dtype=int32), array([2.]))
         """
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         columns, entry_column, counts = _compact(X.indices, X.shape[1])
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         slots = np.empty(len(entry_column), dtype=np.int32)
