@@ -56,7 +56,7 @@ def _panel(axis: plt.Axes, analysis: Analysis) -> None:
         elapsed = [s - record.setup_seconds for s in record.history["seconds"]]
         axis.loglog(elapsed, errors, **({"label": record.trainer} | STYLES[record.trainer]))
     axis.set_title(analysis.title, fontsize=9)
-    axis.set_xlabel("seconds of training, one thread", fontsize=8)
+    axis.set_xlabel("processor seconds of training, one thread", fontsize=8)
     axis.set_ylabel("relative error of the objective", fontsize=8)
     axis.set_ylim(FLOOR, 2.0)
     axis.tick_params(labelsize=7)

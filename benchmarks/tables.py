@@ -132,7 +132,7 @@ def checks(analysis: Analysis) -> str:
 
 def report(analyses: Sequence[Analysis]) -> str:
     """Return everything about all problems."""
-    parts = ["# Benchmark: seconds of training to a relative error, one thread each", ""]
+    parts = ["# Benchmark: processor seconds of training to a relative error, one thread each", ""]
     for analysis in analyses:
         record = analysis.lines[0].record
         sizes = ", ".join(f"{count:,} {what}" for what, count in record.sizes.items())

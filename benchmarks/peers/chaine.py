@@ -37,7 +37,7 @@ class Recorder(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Receive a log entry."""
-        message, elapsed = record.getMessage().strip(), time.perf_counter() - self.started
+        message, elapsed = record.getMessage().strip(), time.process_time() - self.cpu_started
         found = ITERATION.match(message)
         if message == "Start training":
             self.prepare_peak = peak_bytes()

@@ -42,18 +42,19 @@ class RecordingTrainer(pycrfsuite.Trainer):  # type: ignore[misc]
     stop: str = ""
     target: float = -np.inf
     started: float = 0.0
+    cpu_started: float = 0.0
 
     def record(self, model_path: Path, target: float | None) -> None:
         """Train, keeping one `Iteration` a log entry; weights only if no target stops it."""
         self.history, self.stop = [], ""
         self.target = -np.inf if target is None else target
-        self.started = time.perf_counter()
+        self.started, self.cpu_started = time.perf_counter(), time.process_time()
         self.train(str(model_path))
 
     def message(self, message: str) -> None:
         """Receive a piece of CRFsuite's log."""
         event = self.logparser.feed(message)
-        elapsed = time.perf_counter() - self.started
+        elapsed = time.process_time() - self.cpu_started
         if event == "featgen_end":
             self.setup_seconds = elapsed
         elif event == "iteration":
@@ -154,7 +155,6 @@ def _train_timed(
     trainer: RecordingTrainer, model_path: Path, target: float | None
 ) -> dict[str, Any]:
     """Train, and return the fields of `PeerRun` that belong to the timed run."""
-    cpu_started = time.process_time()
     try:
         trainer.record(model_path, target)
     except TargetReached:
@@ -162,7 +162,7 @@ def _train_timed(
     timed = {
         "setup_seconds": trainer.setup_seconds,
         "train_seconds": time.perf_counter() - trainer.started,
-        "train_cpu_seconds": time.process_time() - cpu_started,
+        "train_cpu_seconds": time.process_time() - trainer.cpu_started,
         "train_peak_bytes": peak_bytes(),
         "stop": trainer.stop,
         "history": trainer.history,

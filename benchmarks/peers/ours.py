@@ -5,6 +5,7 @@ As a program: ``python -m benchmarks.peers.ours problem.npz run.json --lam 100 -
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -14,7 +15,8 @@ from proxqn import __version__
 from proxqn.minimization import Solver, minimize
 from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.problem import SparseVector
-from proxqn.solvers.prox_qn import Callback, ProxQN
+from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.recording import Iterate, Watcher
 from proxqn.solvers.trace import Row
 
 from .command_line import parser
@@ -68,14 +70,14 @@ def train(
     )
     prepared, prepare_peak = time.perf_counter(), peak_bytes()
     del problem
-    began_cpu = time.process_time()
+    began_cpu, watcher = time.process_time(), _Watcher(max_seconds, target)
     result = minimize(
         oracle,
         lam,
         solver=_solver(solver),
         tol=tol,
         max_iter=NO_LIMIT if max_iterations is None else max_iterations,
-        callback=_limits(max_seconds, target),
+        callback=watcher,
     )
     ended, ended_cpu = time.perf_counter(), time.process_time()
     peak = max(peak_bytes(), prepare_peak)
@@ -91,7 +93,7 @@ def train(
         prepare_peak_bytes=prepare_peak,
         train_peak_bytes=peak,
         stop=str(result.message),
-        history=[_iteration(row) for row in result.trace],
+        history=watcher.history,
         coef=coef,
         transitions=transitions,
         train_cpu_seconds=ended_cpu - began_cpu,
@@ -103,26 +105,30 @@ def _solver(name: str) -> str | Solver:
     return ProxQN.paper() if name == PAPER else name
 
 
-def _limits(max_seconds: float | None, target: float | None) -> Callback | None:
-    if max_seconds is None and target is None:
-        return None
+class _Watcher(Watcher):
+    """Takes down iterations with their processor time; ends a run that is long or good enough."""
 
-    def reached(row: Row) -> bool:
-        late = max_seconds is not None and row.seconds > max_seconds
-        return late or (target is not None and row.objective <= target)
+    def __init__(self, max_seconds: float | None, target: float | None) -> None:
+        self.history: list[Iteration] = []
+        self._max_seconds = math.inf if max_seconds is None else max_seconds
+        self._target = -math.inf if target is None else target
 
-    return reached
+    def see(self, iterate: Iterate) -> None:
+        row = iterate.row
+        calls = {name: row.calls.get(name, 0.0) for name in ("forward", "backward", "sweep")}
+        self.history.append(
+            Iteration(
+                number=row.iteration,
+                seconds=iterate.cpu_seconds,
+                logged_objective=row.objective,
+                nonzeros=row.nnz,
+                evaluations=row.trials,
+                calls=calls,
+            )
+        )
 
-
-def _iteration(row: Row) -> Iteration:
-    return Iteration(
-        number=row.iteration,
-        seconds=row.seconds,
-        logged_objective=row.objective,
-        nonzeros=row.nnz,
-        evaluations=row.trials,
-        calls={name: row.calls.get(name, 0.0) for name in ("forward", "backward", "sweep")},
-    )
+    def __call__(self, row: Row) -> bool:
+        return row.seconds > self._max_seconds or row.objective <= self._target
 
 
 def _bound(result: Any) -> float | None:

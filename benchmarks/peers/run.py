@@ -17,7 +17,9 @@ class Iteration:
     """One line of a peer's own log: a claim to check against the weights, and its time."""
 
     number: int
-    seconds: float  # since training started, the peer's own set-up included
+    # Processor time since training started, the peer's own set-up included: with one thread it is
+    # the time on the clock of a machine that does nothing else.
+    seconds: float
     logged_objective: float
     nonzeros: int | None  # None where the log does not say
     evaluations: int | None  # of value and gradient: trials (the one at w = 0 is in no row)
@@ -35,7 +37,7 @@ class PeerRun:
     # What training does before it first evaluates the objective; part of `seconds`. CRFsuite
     # spends a minute of OCR here, listing the pairs: compare optimisers with it subtracted.
     setup_seconds: float
-    train_seconds: float
+    train_seconds: float  # on the clock
     prepare_peak_bytes: int  # largest resident memory of the process up to the end of each
     train_peak_bytes: int
     stop: str  # why it ended, in the peer's words or ours
