@@ -7,8 +7,8 @@
 
 #include <memory>
 #include <optional>
-#include <stdexcept>
 
+#include "arrays.hpp"
 #include "chain.hpp"
 #include "features.hpp"
 #include "rows.hpp"
@@ -17,27 +17,12 @@
 #include "tile_sweep.hpp"
 #include "tree.hpp"
 
-namespace nb = nanobind;
 using namespace nb::literals;
-
-template <class T, int N = 1>
-using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-static Array<T> to_numpy(std::vector<T>&& values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Array<T>(owned->data(), {owned->size()}, owner);
-}
 
 using SweepResult = std::tuple<Array<std::int64_t>, Array<double>, double>;
 static SweepResult to_numpy(proxqn::Sweep&& found) {
   const double largest = found.largest;
   return {to_numpy(std::move(found.coordinates)), to_numpy(std::move(found.gradient)), largest};
-}
-
-static void expect(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
 }
 
 template <class S>
@@ -411,6 +396,8 @@ static void bind_inner(nb::module_& m) {
         "Minimise the quadratic model over d in place; returns the passes made.");
 }
 
+void bind_tagging(nb::module_& m);  // tagging_bindings.cpp
+
 NB_MODULE(_kernels, m) {
   nb::set_leak_warnings(false);  // oracles that a test or a notebook still holds at exit are no leak
   m.doc() = "Compiled kernels of proxqn; see the headers in cpp/ for the formulas.";
@@ -470,4 +457,5 @@ NB_MODULE(_kernels, m) {
       "x"_a, "out"_a.noconvert(), "The vectorised exponential, for its test.");
   bind_lattice(m);
   bind_rivals(m);
+  bind_tagging(m);
 }

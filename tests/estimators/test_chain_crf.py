@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from proxqn import ChainCRF, ChainOracle, ProxQN
 from proxqn.estimators import chain_inference
+from proxqn.estimators.tagger import tagger_of
 from proxqn.solvers.stopping import Status
 
 
@@ -279,6 +280,8 @@ def test_kernels_release_the_gil(method, monkeypatch):
 
     make = chain_inference.chain_kernel
     monkeypatch.setattr(chain_inference, "chain_kernel", lambda *a, **k: Spied(make(*a, **k)))
+    tagger = tagger_of(model, model._weights())
+    monkeypatch.setattr(tagger, "_kernel", Spied(tagger._kernel))
     threading.Thread(target=other, daemon=True).start()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1000.0)

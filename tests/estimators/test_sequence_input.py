@@ -188,5 +188,5 @@ def test_blocks_hold_whole_sequences():
     lengths = np.array([3, 2, 9, 1, 1])
     tokens = Tokens(sp.csr_array(np.eye(16)), lengths, listed=False)
     blocks = list(tokens.blocks(5))
-    assert [block.lengths.tolist() for _, block in blocks] == [[3, 2], [9], [1, 1]]
+    assert [block.tolist() for _, block in blocks] == [[3, 2], [9], [1, 1]]
     assert [(rows.start, rows.stop) for rows, _ in blocks] == [(0, 5), (5, 14), (14, 16)]

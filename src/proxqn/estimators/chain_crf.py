@@ -25,6 +25,7 @@ from proxqn.estimators.constraints import Constraints, read_forced
 from proxqn.estimators.edge_input import with_edges
 from proxqn.estimators.label_input import read_given
 from proxqn.estimators.sequence_input import Tokens
+from proxqn.estimators.tagger import tagger_of
 from proxqn.oracles.chain import Pairs
 from proxqn.problem import Floats, SparseVector
 from proxqn.solvers.prox_qn import ProxQN
@@ -451,10 +452,12 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return int(self.edge_coef_.shape[1])
 
     def _prepare(self, X: Any, lengths: Any, edges: Any) -> tuple[Tokens, ChainInference]:
-        check_is_fitted(self)
+        if not hasattr(self, "coef_"):  # the check itself takes longer than to label a sentence
+            check_is_fitted(self)
         read = named_input.read_new(self, X, lengths)
         tokens = with_edges(read, edges, self._n_edge_features)
-        return tokens, ChainInference(self._weights(), _fitting.resolve_n_jobs(self.n_jobs))
+        weights, n_jobs = self._weights(), _fitting.resolve_n_jobs(self.n_jobs)
+        return tokens, ChainInference(weights, n_jobs, tagger_of(self, weights))
 
     def _weights(self) -> ChainWeights:
         return ChainWeights(

@@ -23,7 +23,7 @@ from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.constraints import Constraints
 from proxqn.estimators.n_best import best_paths
 from proxqn.estimators.sequence_input import Tokens
-from proxqn.estimators.sparse_scores import SparseScores
+from proxqn.estimators.tagger import Tagger, token_of_slot
 from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel
 from proxqn.oracles.lattice_kernel import LatticeInference
 from proxqn.problem import Floats, Ints
@@ -35,11 +35,11 @@ _BLOCK_TOKENS = 1 << 14
 class ChainInference:
     """A chain's weights, ready to be applied."""
 
-    def __init__(self, weights: ChainWeights, n_jobs: int) -> None:
-        self._coef = weights.coef  # [L, n_features]
+    def __init__(self, weights: ChainWeights, n_jobs: int, tagger: Tagger | None = None) -> None:
+        self._tagger = Tagger(weights) if tagger is None else tagger
         self._transitions = np.ascontiguousarray(weights.transitions)  # [L, L]
         self._start, self._end = weights.start, weights.end  # [L]
-        self._edges = sp.coo_array(weights.edges)  # [L², n_edge_features]
+        self._edges = weights.edges  # [L², n_edge_features]
         self._n_jobs = n_jobs
 
     def best_labels(
@@ -52,6 +52,9 @@ class ChainInference:
 
         Of the labellings that keep to the constraints and have the forced labels (-1: free).
         """
+        plain = tokens.edges is None or not self._edges.nnz
+        if plain and constraints is None and forced is None:
+            return self._tagger.best_labels(tokens.X, tokens.lengths, self._n_jobs)
         labels = np.empty(tokens.X.shape[0], dtype=np.int32)
         transitions = self._transitions
         if constraints is not None:
@@ -79,7 +82,7 @@ class ChainInference:
             kernel, alpha, _ = self._forward(block, None)
             pairs = np.zeros_like(self._transitions)
             kernel.backward(alpha, None, 0.0, self._transitions, pairs, self._n_jobs)
-            marginals[block.rows] = alpha[:, block.layout.token_slot].T
+            _kernels.rows_of_slots(alpha, block.token_of_slot, marginals)
         return marginals
 
     def log_probabilities(self, tokens: Tokens, labels: PartialLabels) -> Floats:
@@ -124,28 +127,30 @@ class ChainInference:
         lattice.put(edges.weights)
         return lattice
 
-    def _edge_scores(self, part: Tokens) -> _EdgeScores | None:
+    def _edge_scores(self, edges: sp.csr_array, lengths: Ints) -> _EdgeScores | None:
         """Compute what the edge features add to the label pairs of each pattern of tokens."""
-        if part.edges is None or not self._edges.nnz:
+        if not self._edges.nnz:
             return None
-        patterns = EdgePatterns.from_csr(part.edges, part.lengths)
-        place = np.searchsorted(patterns.columns, self._edges.col)
+        patterns = EdgePatterns.from_csr(edges, lengths)
+        weighted = sp.coo_array(self._edges)
+        place = np.searchsorted(patterns.columns, weighted.col)
         known = place < len(patterns.columns)
-        known[known] = patterns.columns[place[known]] == self._edges.col[known]
+        known[known] = patterns.columns[place[known]] == weighted.col[known]
         weights = sp.csr_array(
-            (self._edges.data[known], (place[known], self._edges.row[known])),
+            (weighted.data[known], (place[known], weighted.row[known])),
             shape=(len(patterns.columns), self._edges.shape[0]),
         )
         return _EdgeScores(patterns, weights)
 
     def _blocks(self, tokens: Tokens) -> Iterator[_Block]:
         """Compute Θ·x of every token and label, block by block, in the kernels' layout."""
-        token_scores = SparseScores(self._coef, tokens.X.nnz)
-        for rows, part in tokens.blocks(_BLOCK_TOKENS):
-            layout = SequenceLayout.from_lengths(part.lengths)
-            scores = aligned_zeros((len(self._transitions), layout.stride))
-            scores[:, layout.token_slot] = token_scores(part.X).T
-            block = _Block(rows, layout, scores, self._edge_scores(part))
+        entries = self._tagger.entries(tokens.X)
+        for rows, lengths in tokens.blocks(_BLOCK_TOKENS):
+            layout = SequenceLayout.from_lengths(lengths)
+            slots = token_of_slot(layout, rows.start)
+            scores = self._tagger.slot_scores(entries, slots, self._n_jobs)
+            edges = None if tokens.edges is None else self._edge_scores(tokens.edges[rows], lengths)
+            block = _Block(rows, layout, slots, scores, edges)
             scores[:, block.first_slots] += self._start[:, None]
             scores[:, block.last_slots] += self._end[:, None]
             yield block
@@ -180,6 +185,7 @@ class _Block:
 
     rows: slice  # of all tokens
     layout: SequenceLayout
+    token_of_slot: Ints  # [stride], of all tokens
     scores: Floats  # [L, stride]
     edges: _EdgeScores | None
 

@@ -1,0 +1,24 @@
+// What the bindings share: array types, checks, and vectors handed over to NumPy.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+template <class T, int N = 1>
+using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+static Array<T> to_numpy(std::vector<T>&& values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array<T>(owned->data(), {owned->size()}, owner);
+}
+
+[[maybe_unused]] static void expect(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}

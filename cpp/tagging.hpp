@@ -1,0 +1,280 @@
+// Labels of new sequences under given weights: scores and the best path in one go.
+//
+// One sequence at a time and eight labels to a register, where chain.hpp has eight sequences: rows
+// of [Lp] doubles, the labels side by side. So nothing is laid out or sorted, a token's scores never
+// leave the first cache, and one sentence costs no more a token than a corpus.
+//
+// The recursion keeps only the values of the best paths, 2 L² operations a token; where they came
+// from is asked again on the way back, of one label a token: L operations.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace proxqn {
+
+struct alignas(64) AlignedEight {
+  double values[kLanes];
+};
+
+// Doubles that start on a cache line, so that no register is loaded from two; zeros at first.
+class AlignedDoubles {
+ public:
+  explicit AlignedDoubles(std::int64_t n) : eights_((n + kLanes - 1) / kLanes) {}
+  double* data() { return eights_.empty() ? nullptr : eights_[0].values; }
+  const double* data() const { return eights_.empty() ? nullptr : eights_[0].values; }
+  bool empty() const { return eights_.empty(); }
+  double& operator[](std::int64_t i) { return eights_[i / kLanes].values[i % kLanes]; }
+
+ private:
+  std::vector<AlignedEight> eights_;
+};
+
+inline std::int64_t whole_eights(std::int64_t n_labels) {
+  return (n_labels + kLanes - 1) / kLanes * kLanes;
+}
+
+// The weights of the features that have any, in rows: weights [start[r], start[r+1]) are those of row
+// r. Row 0 is empty, for the features without a weight.
+//
+// Where it does not cost much memory the rows are dense as well: to add three registers of mostly
+// zeros is faster than to guess how many weights a feature has (7 ns a weight, most of it wrong
+// guesses). A sum of zeros more is the same sum.
+struct FeatureWeights {
+  std::int64_t L, Lp, n_features, n_rows;
+  const std::int32_t* row;    // [n_features]
+  const std::int64_t* start;  // [n_rows + 1]
+  const std::int32_t* label;  // ascending within a row
+  const double* value;
+  AlignedDoubles dense;  // [n_rows][Lp], or empty
+
+  FeatureWeights(std::int64_t n_labels, std::int64_t n_features, std::int64_t n_rows,
+                 const std::int32_t* row, const std::int64_t* start, const std::int32_t* label,
+                 const double* value)
+      : L(n_labels), Lp(whole_eights(n_labels)), n_features(n_features), n_rows(n_rows), row(row),
+        start(start), label(label), value(value), dense(0) {
+    constexpr std::int64_t few_numbers = std::int64_t{1} << 21;  // 16 MB
+    if (n_rows * Lp > std::max(few_numbers, 8 * start[n_rows])) return;
+    dense = AlignedDoubles(n_rows * Lp);
+    for (std::int64_t r = 0; r < n_rows; ++r)
+      for (std::int64_t j = start[r]; j < start[r + 1]; ++j) dense[r * Lp + label[j]] = value[j];
+  }
+};
+
+// A CSR matrix, one row a token.
+struct TokenRows {
+  std::int64_t n_tokens, n_entries;
+  const std::int64_t* start;    // [n_tokens + 1]
+  const std::int32_t* feature;  // [n_entries]
+  const double* value;          // [n_entries]
+};
+
+// Whether the kernels may take the numbers of a token as indices. They ask before the work, as an
+// exception cannot leave a function that is compiled for several processors.
+PROXQN_INLINE bool fits(const TokenRows& X, std::int64_t token, std::int64_t n_features) {
+  const std::int64_t begin = X.start[token], end = X.start[token + 1];
+  if (begin < 0 || begin > end || end > X.n_entries) return false;
+  bool outside = false;
+  for (std::int64_t e = begin; e < end; ++e) outside |= X.feature[e] < 0 || X.feature[e] >= n_features;
+  return !outside;
+}
+
+// x[8 Blocks] = sum over the token's entries, in their order, of value * weights from a label on.
+template <int Blocks>
+PROXQN_INLINE void add_dense(const FeatureWeights& w, const TokenRows& X, std::int64_t token,
+                             std::int64_t label, double* x) {
+  double8 sum[Blocks] = {};
+  for (std::int64_t e = X.start[token]; e < X.start[token + 1]; ++e) {
+    const double* row = w.dense.data() + w.row[X.feature[e]] * w.Lp + label;
+    for (int k = 0; k < Blocks; ++k) sum[k] += X.value[e] * load8(row + 8 * k);
+  }
+  for (int k = 0; k < Blocks; ++k) store8(x + label + 8 * k, sum[k]);
+}
+
+// x[Lp]: the scores of a token. Compiled without fused multiply-adds (CMakeLists.txt), which would
+// round differently from one processor to the next.
+PROXQN_INLINE void token_scores(const FeatureWeights& w, const TokenRows& X, std::int64_t token,
+                                double* x) {
+  if (w.dense.empty()) {
+    std::fill(x, x + w.Lp, 0.0);
+    for (std::int64_t e = X.start[token]; e < X.start[token + 1]; ++e) {
+      const std::int32_t r = w.row[X.feature[e]];
+      for (std::int64_t j = w.start[r]; j < w.start[r + 1]; ++j)
+        x[w.label[j]] += X.value[e] * w.value[j];
+    }
+    return;
+  }
+  std::int64_t y = 0;
+  for (; y + 32 <= w.Lp; y += 32) add_dense<4>(w, X, token, y, x);
+  const std::int64_t left = (w.Lp - y) / 8;
+  if (left == 3) add_dense<3>(w, X, token, y, x);
+  else if (left == 2) add_dense<2>(w, X, token, y, x);
+  else if (left == 1) add_dense<1>(w, X, token, y, x);
+}
+
+// Transitions in rows of [Lp]: by the label before, and by the label after, where the padding can
+// never win.
+struct PaddedTransitions {
+  std::int64_t L, Lp;
+  AlignedDoubles from, into;  // from[i][j] and into[j][i] = Lambda(i, j)
+  PaddedTransitions(const double* lambda, std::int64_t n_labels)
+      : L(n_labels), Lp(whole_eights(n_labels)), from(L * Lp), into(L * Lp) {
+    std::fill(into.data(), into.data() + L * Lp, -std::numeric_limits<double>::infinity());
+    for (std::int64_t i = 0; i < L; ++i)
+      for (std::int64_t j = 0; j < L; ++j) {
+        from[i * Lp + j] = lambda[i * L + j];
+        into[j * Lp + i] = lambda[i * L + j];
+      }
+  }
+};
+
+// next[j] = x[j] + max_i (best[i] + Lambda(i, j)) for 8 Blocks labels j.
+template <int Blocks>
+PROXQN_INLINE void best_step_blocks(const double* best, const double* lambda, std::int64_t L,
+                                    std::int64_t Lp, const double* x, double* next) {
+  double8 top[Blocks];
+  for (int k = 0; k < Blocks; ++k) top[k] = best[0] + load8(lambda + 8 * k);
+  for (std::int64_t i = 1; i < L; ++i)
+    for (int k = 0; k < Blocks; ++k) top[k] = max(best[i] + load8(lambda + i * Lp + 8 * k), top[k]);
+  for (int k = 0; k < Blocks; ++k) store8(next + 8 * k, top[k] + load8(x + 8 * k));
+}
+PROXQN_INLINE void best_step(const double* best, const PaddedTransitions& m, const double* x,
+                             double* next) {
+  const double* lambda = m.from.data();
+  std::int64_t j = 0;
+  for (; j + 32 <= m.Lp; j += 32) best_step_blocks<4>(best, lambda + j, m.L, m.Lp, x + j, next + j);
+  const std::int64_t left = (m.Lp - j) / 8;
+  if (left == 3) best_step_blocks<3>(best, lambda + j, m.L, m.Lp, x + j, next + j);
+  else if (left == 2) best_step_blocks<2>(best, lambda + j, m.L, m.Lp, x + j, next + j);
+  else if (left == 1) best_step_blocks<1>(best, lambda + j, m.L, m.Lp, x + j, next + j);
+}
+
+// The first of the labels with the largest best + into.
+PROXQN_INLINE std::int32_t first_largest(const double* best, const double* into, std::int64_t Lp) {
+  double8 top = load8(best) + load8(into);
+  long8 at{};
+  for (std::int64_t j = kLanes; j < Lp; j += kLanes) {
+    const double8 candidate = load8(best + j) + load8(into + j);
+    const long8 above = candidate > top;
+    at = above ? long8{} + j : at;
+    top = max(candidate, top);
+  }
+  int lane = 0;
+  for (int k = 1; k < kLanes; ++k)
+    if (top[k] > top[lane] || (top[k] == top[lane] && at[k] + k < at[lane] + lane)) lane = k;
+  return static_cast<std::int32_t>(at[lane] + lane);
+}
+
+// What is added to the scores of a sequence's first and last token, [L] each.
+struct EndScores {
+  const double *first, *last;
+};
+
+// The sequences [begin, end), the first of which starts with the given token. work: [longest + 1][Lp];
+// nothing: [Lp] zeros, and -infinity past the last label. False if X does not fit the weights.
+PROXQN_CLONES bool tag_sequences(const FeatureWeights& w, const PaddedTransitions& m,
+                                 const EndScores& ends, const TokenRows& X,
+                                 const std::int64_t* lengths, std::int64_t begin, std::int64_t end,
+                                 std::int64_t token, double* work, const double* nothing,
+                                 std::int32_t* path) {
+  const std::int64_t L = m.L, Lp = m.Lp;
+  double* best = work + Lp;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t T = lengths[i];
+    for (std::int64_t t = 0; t < T; ++t)
+      if (!fits(X, token + t, w.n_features)) return false;
+    for (std::int64_t t = 0; t < T; ++t) {
+      double* now = best + t * Lp;
+      double* x = t == 0 ? now : work;
+      token_scores(w, X, token + t, x);
+      if (t == 0)
+        for (std::int64_t y = 0; y < L; ++y) x[y] += ends.first[y];
+      if (t == T - 1)
+        for (std::int64_t y = 0; y < L; ++y) x[y] += ends.last[y];
+      if (t > 0) best_step(now - Lp, m, x, now);
+    }
+    std::int32_t y = first_largest(best + (T - 1) * Lp, nothing, Lp);
+    path[token + T - 1] = y;
+    for (std::int64_t t = T - 2; t >= 0; --t)
+      path[token + t] = y = first_largest(best + t * Lp, m.into.data() + y * Lp, Lp);
+    token += T;
+  }
+  return true;
+}
+
+[[noreturn]] inline void refuse() {
+  throw std::out_of_range(
+      "X is damaged: its indptr must rise from 0 to the number of entries, and its indices must be "
+      "below the number of columns.");
+}
+
+constexpr std::int64_t kTagTokens = 2048;  // about so many are one thread's piece of work
+
+// path[n_tokens]: the labels of each sequence's best labelling; ties go to the smaller label.
+inline void tag(const FeatureWeights& w, const PaddedTransitions& m, const EndScores& ends,
+                const TokenRows& X, const std::int64_t* lengths, std::int64_t n_sequences,
+                int n_jobs, std::int32_t* path) {
+  struct Piece {
+    std::int64_t begin, token, longest;
+  };
+  std::vector<Piece> pieces{{0, 0, 0}};
+  std::int64_t token = 0;
+  for (std::int64_t i = 0; i < n_sequences; ++i) {
+    if (lengths[i] < 1 || lengths[i] > X.n_tokens - token)
+      throw std::invalid_argument("lengths must be 1 or above and sum to the tokens");
+    if (token - pieces.back().token >= kTagTokens) pieces.push_back({i, token, 0});
+    pieces.back().longest = std::max(pieces.back().longest, lengths[i]);
+    token += lengths[i];
+  }
+  if (token != X.n_tokens) throw std::invalid_argument("lengths must sum to the tokens");
+  const auto n_pieces = static_cast<std::int64_t>(pieces.size());
+  AlignedDoubles nothing(m.Lp);
+  std::fill(nothing.data() + m.L, nothing.data() + m.Lp, -std::numeric_limits<double>::infinity());
+  parallel_for(n_pieces, n_jobs, [&](std::int64_t p) {
+    AlignedDoubles work((pieces[p].longest + 1) * m.Lp);
+    const std::int64_t end = p + 1 < n_pieces ? pieces[p + 1].begin : n_sequences;
+    if (!tag_sequences(w, m, ends, X, lengths, pieces[p].begin, end, pieces[p].token, work.data(),
+                       nothing.data(), path))
+      refuse();
+  });
+}
+
+// Between rows of labels, one a token, and the layout of chain.hpp, [L][stride], by the token of each
+// slot, -1 for none: slot by slot, so that whole cache lines are written, or read.
+
+PROXQN_CLONES bool scores_of_slots(const FeatureWeights& w, const TokenRows& X,
+                                   const std::int64_t* token, std::int64_t begin, std::int64_t end,
+                                   std::int64_t stride, double* x, double* out) {
+  for (std::int64_t slot = begin; slot < end; ++slot) {
+    if (token[slot] < 0) continue;
+    if (!fits(X, token[slot], w.n_features)) return false;
+    token_scores(w, X, token[slot], x);
+    for (std::int64_t y = 0; y < w.L; ++y) out[y * stride + slot] = x[y];
+  }
+  return true;
+}
+
+inline void slot_scores(const FeatureWeights& w, const TokenRows& X, const std::int64_t* token,
+                        std::int64_t stride, int n_jobs, double* out) {
+  for (std::int64_t slot = 0; slot < stride; ++slot)
+    if (token[slot] >= X.n_tokens) throw std::out_of_range("no such token");
+  parallel_for((stride + kTagTokens - 1) / kTagTokens, n_jobs, [&](std::int64_t piece) {
+    AlignedDoubles x(w.Lp);
+    const std::int64_t end = std::min(stride, (piece + 1) * kTagTokens);
+    if (!scores_of_slots(w, X, token, piece * kTagTokens, end, stride, x.data(), out)) refuse();
+  });
+}
+
+inline void rows_of_slots(const double* array, std::int64_t L, std::int64_t stride,
+                          const std::int64_t* token, double* out) {
+  for (std::int64_t slot = 0; slot < stride; ++slot)
+    for (std::int64_t y = 0; token[slot] >= 0 && y < L; ++y)
+      out[token[slot] * L + y] = array[y * stride + slot];
+}
+
+}  // namespace proxqn
