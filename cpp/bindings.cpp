@@ -397,6 +397,7 @@ static void bind_inner(nb::module_& m) {
 }
 
 void bind_tagging(nb::module_& m);  // tagging_bindings.cpp
+void bind_names(nb::module_& m);    // names_bindings.cpp
 
 NB_MODULE(_kernels, m) {
   nb::set_leak_warnings(false);  // oracles that a test or a notebook still holds at exit are no leak
@@ -458,4 +459,5 @@ NB_MODULE(_kernels, m) {
   bind_lattice(m);
   bind_rivals(m);
   bind_tagging(m);
+  bind_names(m);
 }

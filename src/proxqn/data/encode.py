@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxqn.data.named_entries import MatrixBuilder
+from proxqn.data.name_finder import NameFinder
+from proxqn.data.named_entries import FoundEntries, MatrixBuilder
 from proxqn.data.sequence_forms import Stretch, stretches
 from proxqn.data.templates import Templates
 from proxqn.data.vocabulary import Vocabulary, VocabularyBuilder
@@ -84,6 +85,9 @@ class SequenceEncoder:
     1
     """
 
+    # Made when it is first needed, and of what; not pickled.
+    _finder: tuple[tuple[Any, ...], NameFinder] | None = None
+
     def __init__(
         self,
         templates: Templates | None = None,
@@ -100,6 +104,9 @@ class SequenceEncoder:
         self.chunk_tokens = chunk_tokens
         self._vocabulary = vocabulary
         self._edge_vocabulary = edge_vocabulary
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "_finder"}
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -146,7 +153,8 @@ class SequenceEncoder:
         return self._learn(sequences, *known)
 
     def _learn(self, sequences: Any, *builders: VocabularyBuilder) -> EncodedSequences:
-        collected = _Collected(builders[0], builders[1], has_edges=self._has_edges)
+        has_edges = self.templates is not None and bool(self.templates.edge)
+        collected = _Collected(builders[0], builders[1], has_edges=has_edges)
         collected.extend(self._stretches(sequences))
         if not collected.lengths:
             msg = "expected at least one sequence to fit, got none"
@@ -159,30 +167,53 @@ class SequenceEncoder:
 
     def transform(self, sequences: Any) -> EncodedSequences:
         """Encode sequences with the features known from training; others are counted."""
-        collected = self._collected()
-        collected.extend(self._stretches(sequences))
-        return collected.finish(len(self.vocabulary), len(self.edge_vocabulary))
+        finder = self._known()
+        return self._found(self._stretches(sequences, finder), finder)
+
+    def find(self, sequences: list[Any]) -> FoundEntries | None:
+        """Give the known features of sequences without making a matrix, for the labels of a few.
+
+        None where they are not of the usual forms, have edges, or are wrong: see `transform`.
+
+        Examples
+        --------
+        >>> encoder = SequenceEncoder().fit([["the", "dog"]])
+        >>> encoder.find([["a", "dog"]]).columns
+        array([1], dtype=int32)
+        """
+        finder = self._known()
+        if finder.has_edges or self.sequence_id is not None:
+            return None
+        found = finder.find(sequences, None)
+        return None if found is None else found[0]
 
     def transform_stream(self, sequences: Any) -> Iterator[EncodedSequences]:
         """Encode a stream piece by piece (about ``chunk_tokens`` tokens each)."""
-        for stretch in self._stretches(sequences):
-            collected = self._collected()
-            collected.extend([stretch])
-            yield collected.finish(len(self.vocabulary), len(self.edge_vocabulary))
+        finder = self._known()
+        for stretch in self._stretches(sequences, finder):
+            yield self._found([stretch], finder)
 
-    @property
-    def _has_edges(self) -> bool:
-        return self.templates is not None and bool(self.templates.edge)
+    def _found(self, parts: Iterable[Stretch], finder: NameFinder) -> EncodedSequences:
+        tokens, edges = self.vocabulary, self.edge_vocabulary
+        collected = _Collected(tokens, edges, has_edges=finder.has_edges)
+        collected.extend(parts)
+        return collected.finish(len(tokens), len(edges))
 
-    def _collected(self) -> _Collected:
-        return _Collected(self.vocabulary, self.edge_vocabulary, has_edges=self._has_edges)
+    def _known(self) -> NameFinder:
+        made_of = (self.templates, self.vocabulary, self.edge_vocabulary)
+        if self._finder is None or any(
+            a is not b for a, b in zip(self._finder[0], made_of, strict=True)
+        ):
+            self._finder = made_of, NameFinder(*made_of)
+        return self._finder[1]
 
-    def _stretches(self, sequences: Any) -> Iterator[Stretch]:
+    def _stretches(self, sequences: Any, finder: NameFinder | None = None) -> Iterator[Stretch]:
         return stretches(
             sequences,
             templates=self.templates,
             sequence_id=self.sequence_id,
             chunk_tokens=self.chunk_tokens,
+            finder=finder,
         )
 
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from proxqn.data.vocabulary import UNSEEN, Vocabulary, VocabularyBuilder
 
-__all__ = ["MatrixBuilder", "NamedEntries"]
+__all__ = ["FoundEntries", "MatrixBuilder", "NamedEntries"]
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -44,8 +44,29 @@ class NamedEntries:
     row_sizes: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class FoundEntries:
+    """The features of a stretch of tokens that have a column, row by row.
+
+    Attributes
+    ----------
+    columns : int32 array of shape (n_entries,)
+    values : float array of shape (n_entries,), or None
+        None if all are 1.
+    start : int64 array of shape (n_tokens + 1,)
+        The entries of token t are those from ``start[t]`` to ``start[t + 1] - 1``.
+    n_unseen : int
+        Entries left out, for the vocabulary does not hold their names.
+    """
+
+    columns: NDArray[np.int32]
+    values: NDArray[np.float64] | None
+    start: NDArray[np.int64]
+    n_unseen: int
+
+
 class MatrixBuilder:
-    """Collect stretches of named entries into one CSR matrix.
+    """Collect stretches of entries into one CSR matrix.
 
     Parameters
     ----------
@@ -60,8 +81,12 @@ class MatrixBuilder:
         self._row_sizes: list[NDArray[np.int64]] = []
         self.n_unseen = 0
 
-    def append(self, entries: NamedEntries) -> None:
+    def append(self, entries: NamedEntries | FoundEntries) -> None:
         """Add the tokens of one more stretch below those already there."""
+        if isinstance(entries, FoundEntries):
+            self.n_unseen += entries.n_unseen
+            self._add(entries.columns, entries.values, np.diff(entries.start))
+            return
         if isinstance(self._vocabulary, VocabularyBuilder):
             counts = np.bincount(entries.codes, minlength=len(entries.names))
             column_of = self._vocabulary.add(entries.names, counts)
@@ -73,6 +98,14 @@ class MatrixBuilder:
         if not seen.all():
             self.n_unseen += len(seen) - int(np.count_nonzero(seen))
             columns, values, row_sizes = _keep(seen, columns, values, row_sizes)
+        self._add(columns, values, row_sizes)
+
+    def _add(
+        self,
+        columns: NDArray[np.int32],
+        values: NDArray[np.float64] | None,
+        row_sizes: NDArray[np.int64],
+    ) -> None:
         self._columns.append(columns)
         self._values.append(values)
         self._row_sizes.append(row_sizes)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxqn.data.items import entries_of_items
-from proxqn.data.named_entries import NamedEntries
+from proxqn.data.name_finder import NameFinder
+from proxqn.data.named_entries import FoundEntries, NamedEntries
 from proxqn.data.readers.record import SequenceRecord
 from proxqn.data.template_columns import ColumnStretch
 from proxqn.data.templates import Templates
@@ -23,22 +24,30 @@ __all__ = ["Stretch", "stretches"]
 
 @dataclass(slots=True)
 class Stretch:
-    """Some whole sequences with their features still named.
+    """Some whole sequences with their features, still named or found in a vocabulary.
 
     ``labels`` and ``weights`` are empty where the input has none.
     """
 
-    tokens: NamedEntries
-    edges: NamedEntries | None
+    tokens: NamedEntries | FoundEntries
+    edges: NamedEntries | FoundEntries | None
     lengths: NDArray[np.int64]
     labels: list[list[str]] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
 
 
 def stretches(
-    sequences: Any, *, templates: Templates | None, sequence_id: str | None, chunk_tokens: int
+    sequences: Any,
+    *,
+    templates: Templates | None,
+    sequence_id: str | None,
+    chunk_tokens: int,
+    finder: NameFinder | None = None,
 ) -> Iterator[Stretch]:
-    """Cut sequences of any supported form into stretches of about ``chunk_tokens`` tokens."""
+    """Cut sequences of any supported form into stretches of about ``chunk_tokens`` tokens.
+
+    With a finder the features of the usual forms are found at once.
+    """
     pandas = sys.modules.get("pandas")  # who holds a DataFrame has imported it
     if pandas is not None and isinstance(sequences, pandas.DataFrame):
         sequences = _sequences_of_frame(sequences, sequence_id, as_rows=templates is not None)
@@ -50,7 +59,7 @@ def stretches(
         raise TypeError(msg)
     n_before = 0
     for batch in _batches(_same_width(sequences), chunk_tokens):
-        yield _stretch(batch, n_before, templates)
+        yield _stretch(batch, n_before, templates, finder)
         n_before += len(batch)
 
 
@@ -58,7 +67,7 @@ def _same_width(sequences: Iterable[Any]) -> Iterator[Any]:
     """Pass sequences on; arrays among them must all have as many features as the first."""
     width: int | None = None
     for s, sequence in enumerate(sequences):
-        if _is_array(sequence):
+        if type(sequence) is not list and _is_array(sequence):
             if sequence.ndim != 2:
                 msg = f"expected an array (tokens, features), got shape {sequence.shape}"
                 raise ValueError(f"sequence {s}: {msg}")
@@ -87,6 +96,8 @@ def _batches(sequences: Iterable[Any], chunk_tokens: int) -> Iterator[list[Any]]
 
 
 def _length(sequence: Any, s: int) -> int:
+    if type(sequence) is list:  # the usual case first: this is asked for every sequence
+        return len(sequence)
     if isinstance(sequence, SequenceRecord):
         return len(sequence.tokens)
     if _is_array(sequence):
@@ -97,7 +108,9 @@ def _length(sequence: Any, s: int) -> int:
     return len(sequence)
 
 
-def _stretch(batch: list[Any], n_before: int, templates: Templates | None) -> Stretch:
+def _stretch(
+    batch: list[Any], n_before: int, templates: Templates | None, finder: NameFinder | None
+) -> Stretch:
     """Encode one batch; ``n_before`` sequences came before it."""
     labels: list[list[str]] = []
     weights = [1.0] * len(batch)
@@ -110,6 +123,9 @@ def _stretch(batch: list[Any], n_before: int, templates: Templates | None) -> St
     lengths = np.array([_length(sequence, s) for s, sequence in enumerate(batch)], np.int64)
     tokens: NamedEntries
     edges: NamedEntries | None = None
+    found = None if finder is None else finder.find(batch, label_column)
+    if found is not None:
+        return Stretch(*found, lengths, labels, weights)
     if templates is not None:
         columns = _column_stretch(batch, n_before, lengths, templates, label_column)
         tokens = columns.entries(templates.unigram)

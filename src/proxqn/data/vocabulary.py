@@ -130,7 +130,7 @@ class Vocabulary:
     def from_names(cls, names: Iterable[str], counts: ArrayLike | None = None) -> Vocabulary:
         """Build a vocabulary from distinct names in column order."""
         vocabulary = cls(*pack_names(list(names)), counts)
-        vocabulary._lookup()  # refuses a name given twice
+        _ = vocabulary.index  # refuses a name given twice
         return vocabulary
 
     def _check(self) -> None:
@@ -158,14 +158,16 @@ class Vocabulary:
 
     # --- columns of names ---
 
-    def _lookup(self) -> NameIndex:
-        if self._index is None:  # built when first asked for: loading a model stays cheap
+    @property
+    def index(self) -> NameIndex:
+        """What finds names; built when first asked for, so that loading a model stays cheap."""
+        if self._index is None:
             self._index = NameIndex(self._blob, self._offsets)
         return self._index
 
     def columns(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Column of each name, −1 (`UNSEEN`) where the vocabulary does not hold it."""
-        return self._lookup().find(*pack_names(list(names)))
+        return self.index.find(names)
 
     def __getitem__(self, name: str) -> int:
         column = int(self.columns([name])[0])

@@ -310,6 +310,10 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_tokens,), or list of arrays
             Labels in the form of X: flat for a matrix, one array a sequence for a list.
         """
+        if all(option is None for option in (lengths, edges, constraints, forced)):
+            at_once = self._predict_names(X)
+            if at_once is not None:
+                return at_once
         tokens, inference = self._prepare(X, lengths, edges)
         known = None if forced is None else read_forced(forced, tokens, self.classes_)
         labels = inference.best_labels(tokens, constraints, known)
@@ -458,6 +462,27 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tokens = with_edges(read, edges, self._n_edge_features)
         weights, n_jobs = self._weights(), _fitting.resolve_n_jobs(self.n_jobs)
         return tokens, ChainInference(weights, n_jobs, tagger_of(self, weights))
+
+    def _predict_names(self, X: Any) -> list[NDArray[Any]] | None:
+        """Label named features without a matrix in between, which takes longer than a sentence.
+
+        None for what has to be read, or refused, in the general way.
+        """
+        encoder = getattr(self, "encoder_", None)
+        if encoder is None or self._n_edge_features or not isinstance(X, list):
+            return None
+        if not named_input.is_named(X, None):
+            return None
+        found = encoder.find(X)
+        if found is None or not all(X):
+            return None
+        lengths = list(map(len, X))
+        weights, n_jobs = self._weights(), _fitting.resolve_n_jobs(self.n_jobs)
+        tagger = tagger_of(self, weights)
+        values = np.ones(len(found.columns)) if found.values is None else found.values
+        entries = tagger.as_entries(found.start, found.columns, values)
+        labels = tagger.tag(entries, np.array(lengths), n_jobs)
+        return sequence_input.cut(self.classes_[labels], lengths)
 
     def _weights(self) -> ChainWeights:
         return ChainWeights(

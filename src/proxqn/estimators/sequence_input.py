@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, final
 
 import numpy as np
@@ -46,7 +47,7 @@ class Tokens:
         """Return one value (or row) a token as the user gave the tokens: flat, or a list."""
         if not self.listed:
             return values
-        return np.split(values, np.cumsum(self.lengths)[:-1])
+        return cut(values, self.lengths.tolist())
 
     def take(self, keep: NDArray[np.bool_]) -> Tokens:
         """Return only the sequences where the mask is true."""
@@ -63,6 +64,11 @@ class Tokens:
             last = max(int(np.searchsorted(ends, start + n_tokens, side="right")), first + 1)
             yield slice(start, int(ends[last - 1])), self.lengths[first:last]
             first = last
+
+
+def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
+    """Cut one value (or row) a token into the sequences."""
+    return [values[a:b] for a, b in pairwise(accumulate(lengths, initial=0))]
 
 
 def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool) -> Tokens:

@@ -80,8 +80,12 @@ class Tagger:
 
     def best_labels(self, X: sp.csr_array, lengths: Ints, n_jobs: int) -> NDArray[np.int32]:
         """Return the best labels of plain sequences, one a token (Viterbi)."""
-        path = np.empty(X.shape[0], dtype=np.int32)
-        self._kernel.tag(*self.entries(X), lengths, path, n_jobs)
+        return self.tag(self.entries(X), lengths, n_jobs)
+
+    def tag(self, entries: Entries, lengths: Ints, n_jobs: int) -> NDArray[np.int32]:
+        """Do the same for the entries of a matrix."""
+        path = np.empty(len(entries[0]) - 1, dtype=np.int32)
+        self._kernel.tag(*entries, lengths, path, n_jobs)
         return path
 
     def slot_scores(self, entries: Entries, token_of_slot: Ints, n_jobs: int) -> Floats:
@@ -92,16 +96,21 @@ class Tagger:
 
     def entries(self, X: sp.csr_array) -> Entries:
         """Return the arrays of a canonical CSR matrix as the kernels take them."""
-        indices: NDArray[Any] = X.indices
+        return self.as_entries(X.indptr, X.indices, X.data)
+
+    def as_entries(
+        self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any]
+    ) -> Entries:
+        """Do the same for the arrays alone."""
         if self._used is not None:
             place = np.searchsorted(self._used, indices)
             known = place < len(self._used)
             known[known] = self._used[place[known]] == indices[known]
             indices = np.where(known, place + 1, 0)
         return (
-            X.indptr.astype(np.int64, copy=False),
+            indptr.astype(np.int64, copy=False),
             indices.astype(np.int32, copy=False),
-            X.data.astype(np.float64, copy=False),
+            data.astype(np.float64, copy=False),
         )
 
 
