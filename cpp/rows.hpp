@@ -8,6 +8,7 @@
 // one label are then an add under a mask, on a label-major copy of a few hundred rows.
 #pragma once
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -16,15 +17,9 @@
 #endif
 
 #include "features.hpp"
+#include "slot_lists.hpp"
 
 namespace proxqn {
-
-PROXQN_INLINE float8 load_floats(const float* p) {
-  float8 v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-PROXQN_INLINE void store_floats(float* p, float8 v) { std::memcpy(p, &v, sizeof v); }
 
 // Some of a column's slots and values (null for ones).
 struct Entries {
@@ -89,8 +84,12 @@ class BitColumns {
 struct Index {  // what is made of the data once
   SlotBlocks blocks;
   BitColumns bits;
+  ListCache lists;
   explicit Index(const Features& f) : blocks(f) {}
 };
+
+// Turning an eight of labels of all slots costs as much as this many additions a slot.
+constexpr std::int64_t kTurnEntries = 2;
 
 // Coordinates gathered by column and by eights of labels; [.][8] places for a number each.
 struct Eights {
@@ -100,6 +99,7 @@ struct Eights {
   };
   std::vector<std::vector<Dense>> dense;  // [n_labels up to a multiple of 8]
   struct Column {
+    std::int64_t number;
     Entries all;
     const std::int32_t* cuts;  // null for a column left whole
     std::int64_t first, last;  // of its eights
@@ -112,56 +112,113 @@ struct Eights {
   Eights(const Features& f, Index& index, const std::int64_t* coordinates, std::int64_t n,
          std::int64_t n_labels, std::int64_t stride, const std::int32_t* rank)
       : dense((n_labels + kLanes - 1) / kLanes * kLanes), place(n) {
-    for (std::int64_t i = 0, end = 0; i < n; i = end) {
-      const std::int64_t c = coordinates[i] / n_labels;
-      while (end < n && coordinates[end] / n_labels == c) ++end;
-      add_column(f, index, c, coordinates, i, end, n_labels, stride, rank);
+    std::vector<std::int32_t> column(n), label_of(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      column[i] = static_cast<std::int32_t>(coordinates[i] / n_labels);
+      label_of[i] = rank[coordinates[i] - column[i] * n_labels];
     }
+    auto each_column = [&](const auto& body) {
+      for (std::int64_t i = 0, end = 0; i < n; i = end) {
+        while (end < n && column[end] == column[i]) ++end;
+        body(column[i], label_of.data() + i, end - i, place.data() + i);
+      }
+    };
+    std::vector<std::int64_t> dense_entries(dense.size(), 0);  // at the first label of an eight
+    each_column([&](std::int64_t c, const std::int32_t* labels, std::int64_t n_of, std::int64_t*) {
+      const Entries x = entries(f, c);
+      if (!worth_bits(x, stride, 1)) return;
+      std::vector<std::int64_t> n_lanes(dense.size(), 0);
+      for (std::int64_t i = 0; i < n_of; ++i) ++n_lanes[labels[i] / kLanes * kLanes];
+      for (std::size_t eight = 0; eight < dense.size(); eight += kLanes)
+        if (n_lanes[eight] > 0 && worth_bits(x, stride, n_lanes[eight])) dense_entries[eight] += x.n;
+    });
+    each_column([&](std::int64_t c, const std::int32_t* labels, std::int64_t n_of,
+                    std::int64_t* places) {
+      add_column(f, index, c, labels, n_of, places,
+                 [&](std::int64_t eight, const Entries& x, std::int64_t n_lanes) {
+                   return dense_entries[eight] > kTurnEntries * stride &&
+                          worth_bits(x, stride, n_lanes);
+                 });
+    });
+  }
+  bool any_dense(std::int64_t eight) const {
+    return std::any_of(dense.begin() + eight, dense.begin() + eight + kLanes,
+                       [](const auto& items) { return !items.empty(); });
   }
 
  private:
-  void add_column(const Features& f, Index& index, std::int64_t c, const std::int64_t* coordinates,
-                  std::int64_t begin, std::int64_t end, std::int64_t n_labels, std::int64_t stride,
-                  const std::int32_t* rank) {
+  template <class IsDense>
+  void add_column(const Features& f, Index& index, std::int64_t c, const std::int32_t* labels,
+                  std::int64_t n, std::int64_t* places, const IsDense& is_dense) {
     const Entries x = entries(f, c);
     const SlotBlocks& blocks = index.blocks;
     bool started = false;  // whether columns.back() is this one
-    for (std::int64_t eight = 0; eight < n_labels; eight += kLanes) {
-      auto lane = [&](std::int64_t i) { return rank[coordinates[i] % n_labels] - eight; };
+    for (std::int64_t eight = 0; eight < static_cast<std::int64_t>(dense.size()); eight += kLanes) {
+      auto lane = [&](std::int64_t i) { return labels[i] - eight; };
       const auto number = static_cast<std::int64_t>(label.size());
       std::int64_t n_lanes = 0;
-      for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t i = 0; i < n; ++i)
         if (lane(i) >= 0 && lane(i) < kLanes) {
-          place[i] = number * kLanes + lane(i);
+          places[i] = number * kLanes + lane(i);
           ++n_lanes;
         }
       if (n_lanes == 0) continue;
       label.push_back(static_cast<std::int32_t>(eight));
-      if (!x.values && worth_bits(x.n, stride, n_lanes)) {
+      if (is_dense(eight, x, n_lanes)) {
         const std::uint16_t* bits = index.bits.get(c, x, blocks.n_blocks);
-        for (std::int64_t i = begin; i < end; ++i)
-          if (lane(i) >= 0 && lane(i) < kLanes) dense[eight + lane(i)].push_back({bits, place[i]});
+        for (std::int64_t i = 0; i < n; ++i)
+          if (lane(i) >= 0 && lane(i) < kLanes) dense[labels[i]].push_back({bits, places[i]});
         started = false;
       } else if (started) {
         ++columns.back().last;
       } else {
         const std::int32_t row = blocks.index[c];
-        columns.push_back({x, row < 0 ? nullptr : blocks.cuts.data() + row * (blocks.n_blocks + 1),
-                           number, number + 1});
+        const auto* cuts = blocks.cuts.data() + row * (blocks.n_blocks + 1);
+        columns.push_back({c, x, row < 0 ? nullptr : cuts, number, number + 1});
         started = true;
       }
     }
   }
 
   // Cycles for sixteen slots: two an add under a mask, and one more; four an entry otherwise.
-  static bool worth_bits(std::int64_t n_entries, std::int64_t stride, std::int64_t n_lanes) {
+  static bool worth_bits(const Entries& x, std::int64_t stride, std::int64_t n_lanes) {
 #ifdef PROXQN_AVX512
     static const bool possible =
         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-    return possible && 4 * 16 * n_entries > (2 * n_lanes + 1) * stride;
+    return possible && !x.values && 4 * 16 * x.n > (2 * n_lanes + 1) * stride;
 #else
     return false;
 #endif
+  }
+};
+
+// The columns that slot_lists.hpp serves, taken out of the others.
+struct Listed {
+  std::shared_ptr<const SlotLists> lists;  // null: none
+  std::vector<std::int64_t> number;        // their eights, ascending
+  std::vector<std::size_t> found;          // where each is held
+
+  Listed(Index& index, Eights& eights, std::int64_t n_labels, std::int64_t stride, bool again) {
+    std::vector<SlotLists::Wanted> wanted;
+    for (const auto& c : eights.columns)
+      for (std::int64_t i = c.first; i < c.last && !c.all.values; ++i) {
+        wanted.push_back({c.number, eights.label[i], c.all.slots, c.all.n});
+        number.push_back(i);
+      }
+    lists = index.lists.get(wanted, n_labels, stride, again);
+    if (!lists) return;
+    std::erase_if(eights.columns, [](const auto& c) { return !c.all.values; });
+    std::size_t at = 0;
+    for (const auto& x : wanted) {
+      while (!(lists->held[at] == x)) ++at;
+      found.push_back(at);
+    }
+  }
+  // Calls body(eight's number, p, first of its eight places in the table of labels 8p on).
+  template <class Body>
+  void each(const Body& body) const {
+    for (std::size_t i = 0; i < found.size(); ++i)
+      body(number[i], lists->held[found[i]].label / kLanes, lists->row[found[i]] * kLanes);
   }
 };
 
@@ -286,7 +343,8 @@ PROXQN_INLINE void move_dense(const Eights& eights, const float* steps, std::int
 }
 
 // The slots of blocks [first, last).
-PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, std::int64_t first,
+PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, const SlotLists* lists,
+                               const SlotTables<float>* tables, std::int64_t first,
                                std::int64_t last, std::int64_t n_blocks, std::int64_t stride,
                                float* rows) {
   const auto Lp = static_cast<std::int64_t>(eights.dense.size());
@@ -294,8 +352,12 @@ PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, std::in
     const std::int64_t begin = b * kSlotBlock, end = std::min(stride, begin + kSlotBlock);
     for (std::int64_t y = 0; y < Lp; y += kLanes) {
       float* plane = rows + y * stride;
-      if (b < n_blocks) move_dense(eights, steps, y, begin, end, plane);
-      else std::fill(plane + begin * kLanes, plane + end * kLanes, 0.0f);  // no entries here
+      const bool dense = b < n_blocks && eights.any_dense(y);
+      if (dense) move_dense(eights, steps, y, begin, end, plane);
+      else if (!lists) std::fill(plane + begin * kLanes, plane + end * kLanes, 0.0f);
+      if (lists)
+        add_lists(lists->eights[y / kLanes], tables->eights[y / kLanes].data(), begin, end, !dense,
+                  plane);
     }
     if (b >= n_blocks) continue;
     for (const auto& c : eights.columns)
@@ -311,15 +373,24 @@ PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, std::in
 inline void move(const Features& f, Index& index, const std::int64_t* coordinates,
                  const double* direction, std::int64_t n, std::int64_t n_labels,
                  const std::int32_t* rank, std::int64_t stride, int n_jobs, float* rows) {
-  const Eights eights(f, index, coordinates, n, n_labels, stride, rank);
+  Eights eights(f, index, coordinates, n, n_labels, stride, rank);
   std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
   for (std::int64_t i = 0; i < n; ++i) steps[eights.place[i]] = static_cast<float>(direction[i]);
+  const Listed listed(index, eights, n_labels, stride, false);
+  std::optional<SlotTables<float>> tables;
+  if (listed.lists) {
+    tables.emplace(*listed.lists);
+    listed.each([&](std::int64_t i, std::int64_t p, std::int64_t at) {
+      std::copy_n(steps.data() + i * kLanes, kLanes, tables->eights[p].data() + at);
+    });
+  }
   const std::int64_t n_blocks = (stride + kSlotBlock - 1) / kSlotBlock;
   // Every slot's sum is in the order of the columns, whatever the number of parts.
   const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 4 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
-    move_blocks(eights, steps.data(), part * n_blocks / n_parts, (part + 1) * n_blocks / n_parts,
-                index.blocks.n_blocks, stride, rows);
+    move_blocks(eights, steps.data(), listed.lists.get(), tables ? &*tables : nullptr,
+                part * n_blocks / n_parts, (part + 1) * n_blocks / n_parts, index.blocks.n_blocks,
+                stride, rows);
   });
 }
 
@@ -395,10 +466,25 @@ PROXQN_CLONES void gather_dense(const Eights& eights, std::int64_t part, std::in
   }
 }
 
+inline void gather_lists(const Listed& listed, const float* rows, std::int64_t stride, int n_jobs,
+                         double* sums) {
+  const SlotLists& lists = *listed.lists;
+  std::vector<SlotTables<double>> parts(list_parts(stride), SlotTables<double>(lists));
+  parallel_for(list_parts(stride), n_jobs, [&](std::int64_t part) {
+    SlotTables<float> floats(lists);
+    sum_part(lists, part, rows, stride, floats, parts[part]);
+  });
+  listed.each([&](std::int64_t i, std::int64_t p, std::int64_t at) {
+    for (const auto& part : parts)
+      for (int k = 0; k < kLanes; ++k) sums[i * kLanes + k] += part.eights[p][at + k];
+  });
+}
+
 inline void gradient(const Features& f, Index& index, const std::int64_t* coordinates,
                      std::int64_t n, std::int64_t n_labels, const std::int32_t* rank,
                      const float* rows, std::int64_t stride, int n_jobs, double* out) {
-  const Eights eights(f, index, coordinates, n, n_labels, stride, rank);
+  Eights eights(f, index, coordinates, n, n_labels, stride, rank);
+  const Listed listed(index, eights, n_labels, stride, true);
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
   const auto n_columns = static_cast<std::int64_t>(eights.columns.size());
   const std::int64_t n_parts = n_jobs > 1 ? 8 * n_jobs : 1;
@@ -408,6 +494,7 @@ inline void gradient(const Features& f, Index& index, const std::int64_t* coordi
     gather_dense(eights, part, n_parts, rows, std::min(stride, index.blocks.n_blocks * kSlotBlock),
                  stride, sums.data());
   });
+  if (listed.lists) gather_lists(listed, rows, stride, n_jobs, sums.data());
   for (std::int64_t i = 0; i < n; ++i) out[i] = sums[eights.place[i]];
 }
 

@@ -37,6 +37,13 @@ PROXQN_INLINE double8 load8(const float* p) {  // single precision is only a way
   return widen(v);
 }
 
+PROXQN_INLINE float8 load_floats(const float* p) {
+  float8 v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+PROXQN_INLINE void store_floats(float* p, float8 v) { std::memcpy(p, &v, sizeof v); }
+
 // Eight registers as a matrix: rows become columns.
 PROXQN_INLINE void transpose8(float8* r) {
   float8 t[8], u[8];

@@ -82,13 +82,38 @@ def test_agrees_on_long_and_on_many_sequences(lengths, density):
     )
 
 
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_working_set_asked_for_again_is_turned_round(binary):
+    """From the second gradient on the same columns on, they are listed slot by slot."""
+    problem = random_chain(
+        14, n_labels=19, n_features=60, lengths=[30] * 200, density=0.05, binary=binary
+    )
+    exact, rounded = problem.oracle(), single(problem)
+    w = random_weights(exact, 15, scale=0.3, share=0.7)
+    some = SparseVector(w.coordinates[::2], w.values[::2])  # a subset is served, too
+    for turn in range(4):
+        for direction in (w, some):
+            for oracle in (exact, rounded):
+                oracle.reset()
+                oracle.move(direction)
+            assert rounded.value_at(1.0) == pytest.approx(exact.value_at(1.0), rel=1e-6), turn
+        exact.accept(1.0)
+        rounded.accept(1.0)
+        expected = exact.gradient(w.coordinates)
+        np.testing.assert_allclose(
+            rounded.gradient(w.coordinates), expected, atol=1e-6 * np.abs(expected).max() + 1e-4
+        )
+
+
 def test_threads_change_no_bit():
     problem = random_chain(4, n_labels=10, n_features=50, lengths=[30] * 300, density=0.2)
     answers = []
     for n_jobs in (1, 2, 3):
         oracle = single(problem, n_jobs=n_jobs)
         value = go_to(oracle, random_weights(oracle, 6, scale=0.2, share=0.4))
-        answers.append((value, full_gradient(oracle), oracle.sweep(0.0).gradient.values))
+        first, second = full_gradient(oracle), full_gradient(oracle)  # the second: slot by slot
+        np.testing.assert_allclose(second, first, rtol=2e-6, atol=1e-4)
+        answers.append((value, second, oracle.sweep(0.0).gradient.values))
     for other in answers[1:]:
         assert other[0] == answers[0][0]
         np.testing.assert_array_equal(other[1], answers[0][1])

@@ -1,0 +1,197 @@
+// The columns of a working set turned round: for each slot the list of its features that have weights.
+//
+// Column by column (rows.hpp), an entry is a load and a store somewhere in the arrays of scores. Slot
+// by slot it is one addition to sums in registers, from a table of the weights: of text's features a
+// few hundred make up most entries, and their weights fit the L1 cache. Turning costs about as much as
+// two products, so it is done once a working set, when a gradient on the same columns is asked for
+// again, and serves subsets, too: their other weights are zero.
+//
+// Lists of kGroup slots are of one length, filled up with rows of the table that mean nothing: the
+// processor foresees one end of a loop instead of four. They hold ones only; columns with values
+// stay with rows.hpp.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include "simd.hpp"
+
+namespace proxqn {
+
+constexpr int kGroup = 4;
+// Rows that mean nothing: many, as a sum that was just stored cannot be loaded for some cycles.
+constexpr int kFillers = 32;
+
+struct SlotLists {
+  struct Eight {  // labels 8p to 8p + 7
+    std::vector<std::uint32_t> start;  // [n_groups+1] into rounds of kGroup rows
+    std::vector<std::uint16_t> rows;   // [.][kGroup] of the table
+    std::int64_t n_rows = kFillers;
+  };
+  struct Wanted {
+    std::int64_t column, label;  // the first of eight labels
+    const std::int32_t* slots;
+    std::int64_t n;
+    bool operator==(const Wanted& o) const { return column == o.column && label == o.label; }
+    bool operator<(const Wanted& o) const {
+      return column != o.column ? column < o.column : label < o.label;
+    }
+  };
+  std::vector<Wanted> held;       // ascending
+  std::vector<std::int32_t> row;  // [held] in the table of its eight
+  std::vector<Eight> eights;
+  std::int64_t n_visits = 0;
+
+  // Frequent columns first: their rows share cache lines.
+  SlotLists(const std::vector<Wanted>& wanted, std::int64_t n_labels, std::int64_t stride)
+      : held(wanted), row(wanted.size()), eights((n_labels + kLanes - 1) / kLanes) {
+    std::vector<std::size_t> order(held.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](auto a, auto b) { return held[a].n > held[b].n; });
+    for (std::size_t p = 0; p < eights.size(); ++p) {
+      std::vector<std::size_t> of_eight;
+      for (auto i : order)
+        if (held[i].label == static_cast<std::int64_t>(p) * kLanes) of_eight.push_back(i);
+      fill(of_eight, stride, eights[p]);
+    }
+    for (const auto& x : held) n_visits += x.n;
+  }
+
+ private:
+  void fill(const std::vector<std::size_t>& columns, std::int64_t stride, Eight& e) {
+    std::vector<std::uint32_t> next(stride, 0);  // first the length of a slot's list, then its end
+    for (auto i : columns)
+      for (std::int64_t k = 0; k < held[i].n; ++k) ++next[held[i].slots[k]];
+    const std::int64_t n_groups = stride / kGroup;
+    e.start.resize(n_groups + 1);
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+      const auto longest = *std::max_element(&next[g * kGroup], &next[g * kGroup] + kGroup);
+      e.start[g + 1] = e.start[g] + longest;
+      for (int k = 0; k < kGroup; ++k) next[g * kGroup + k] = e.start[g] * kGroup + k;
+    }
+    e.rows.resize(std::int64_t{e.start.back()} * kGroup);
+    for (std::size_t i = 0; i < e.rows.size(); ++i) e.rows[i] = i % kFillers;
+    for (auto i : columns) {
+      row[i] = static_cast<std::int32_t>(e.n_rows++);
+      for (std::int64_t k = 0; k < held[i].n; ++k) {
+        std::uint32_t& at = next[held[i].slots[k]];
+        e.rows[at] = static_cast<std::uint16_t>(row[i]);
+        at += kGroup;
+      }
+    }
+  }
+};
+
+// The lists of the last working set.
+class ListCache {
+ public:
+  // Lists that hold all that is wanted, or null. `again`: worth turning round if wanted again.
+  std::shared_ptr<const SlotLists> get(const std::vector<SlotLists::Wanted>& wanted,
+                                       std::int64_t n_labels, std::int64_t stride, bool again) {
+    std::lock_guard lock(mutex_);
+    std::int64_t n_visits = 0;
+    for (const auto& x : wanted) n_visits += x.n;
+    if (n_visits < stride || wanted.size() > 65000) return nullptr;
+    if (lists_ && 2 * n_visits >= lists_->n_visits &&
+        std::includes(lists_->held.begin(), lists_->held.end(), wanted.begin(), wanted.end()))
+      return lists_;
+    if (!again) return nullptr;
+    if (wanted != refused_) {
+      refused_ = wanted;
+      return nullptr;
+    }
+    lists_.reset();  // the old ones go before the new ones come
+    lists_ = std::make_shared<SlotLists>(wanted, n_labels, stride);
+    return lists_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const SlotLists> lists_;
+  std::vector<SlotLists::Wanted> refused_;
+};
+
+// table[n_rows][8] of each eight of labels, zero at first.
+template <class S>
+struct SlotTables {
+  std::vector<std::vector<S>> eights;
+  explicit SlotTables(const SlotLists& lists) {
+    for (const auto& e : lists.eights) eights.emplace_back(e.n_rows * kLanes, S{});
+  }
+};
+
+// For each group of slots [begin, end): before(its first row's place), round(k, place of a table row
+// in the list of its k-th slot) for all of them, after(as before).
+template <class Before, class Round, class After>
+PROXQN_INLINE void each_round(const SlotLists::Eight& e, std::int64_t begin, std::int64_t end,
+                              const Before& before, const Round& round, const After& after) {
+  for (std::int64_t g = begin / kGroup; g < end / kGroup; ++g) {
+    before(g * kGroup * kLanes);
+    const std::uint16_t* last = e.rows.data() + std::int64_t{e.start[g + 1]} * kGroup;
+    for (const auto* r = e.rows.data() + std::int64_t{e.start[g]} * kGroup; r < last; r += kGroup)
+      for (int k = 0; k < kGroup; ++k) round(k, std::size_t{r[k]} * kLanes);
+    after(g * kGroup * kLanes);
+  }
+}
+
+// rows[slot] (+)= the weights of its list, for slots [begin, end) of an eight of labels.
+PROXQN_INLINE void add_lists(const SlotLists::Eight& e, const float* table, std::int64_t begin,
+                             std::int64_t end, bool fresh, float* rows) {
+  float8 sum[kGroup];
+  each_round(
+      e, begin, end,
+      [&](std::int64_t at) {
+        for (int k = 0; k < kGroup; ++k)
+          sum[k] = fresh ? float8{} : load_floats(rows + at + k * kLanes);
+      },
+      [&](int k, std::size_t place) { sum[k] += load_floats(table + place); },
+      [&](std::int64_t at) {
+        for (int k = 0; k < kGroup; ++k) store_floats(rows + at + k * kLanes, sum[k]);
+      });
+}
+
+// table[row] += the values of the slots in whose lists it is.
+PROXQN_INLINE void sum_lists(const SlotLists::Eight& e, const float* rows, std::int64_t begin,
+                             std::int64_t end, float* table) {
+  float8 value[kGroup];
+  each_round(
+      e, begin, end,
+      [&](std::int64_t at) {
+        for (int k = 0; k < kGroup; ++k) value[k] = load_floats(rows + at + k * kLanes);
+      },
+      [&](int k, std::size_t place) {
+        store_floats(table + place, load_floats(table + place) + value[k]);
+      },
+      [](std::int64_t) {});
+}
+
+constexpr std::int64_t kListRun = 2048;  // slots summed in single precision
+// Parts of the slots that have their own sums, whatever the number of threads.
+inline std::int64_t list_parts(std::int64_t stride) {
+  return std::clamp<std::int64_t>(stride / (32 * kListRun), 1, 16);
+}
+
+// sums[.][8] of every row, over a part of the slots.
+PROXQN_CLONES void sum_part(const SlotLists& lists, std::int64_t part, const float* rows,
+                            std::int64_t stride, SlotTables<float>& floats,
+                            SlotTables<double>& sums) {
+  const std::int64_t n_runs = (stride + kListRun - 1) / kListRun, n_parts = list_parts(stride);
+  for (std::int64_t run = part * n_runs / n_parts; run < (part + 1) * n_runs / n_parts; ++run)
+    for (std::size_t p = 0; p < lists.eights.size(); ++p) {
+      auto& table = floats.eights[p];
+      sum_lists(lists.eights[p], rows + static_cast<std::int64_t>(p) * kLanes * stride,
+                run * kListRun, std::min(stride, (run + 1) * kListRun), table.data());
+      double* total = sums.eights[p].data();
+      for (std::size_t i = 0; i < table.size(); i += kLanes) {
+        store8(total + i, load8(total + i) + load8(table.data() + i));
+        std::memset(table.data() + i, 0, kLanes * sizeof(float));
+      }
+    }
+}
+
+}  // namespace proxqn
