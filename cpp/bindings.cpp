@@ -12,6 +12,7 @@
 #include "chain.hpp"
 #include "features.hpp"
 #include "rows.hpp"
+#include "single_chain.hpp"
 #include "subproblem.hpp"
 #include "viterbi.hpp"
 #include "tile_sweep.hpp"

@@ -13,10 +13,8 @@
 // is at most 600 nothing underflows and the scaled recursion is exact for any length; otherwise the
 // batch is done again in the log domain.
 //
-// Precision. All is written for a real type S. In float a pass is about twice as fast: half the
-// bytes, twice the lanes. R may then be at most 75, and forward says so where it is more; losses and
-// pair counts are summed in double. Arrays of floats are [Lp/8][stride][8]: eight labels of a slot
-// together, padded by zeros, which rows.hpp is for; eight slots are turned in registers on the way.
+// Precision. This is the double precision one; single_chain.hpp has floats, which lie otherwise:
+// [Lp/8][stride][8], eight labels of a slot together, padded by zeros.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -31,7 +29,6 @@
 namespace proxqn {
 
 constexpr double kSafeRange = 600.0;
-constexpr double kSafeFloatRange = 75.0;
 constexpr int kTile = 8;       // labels are padded to a multiple of this in scratch memory
 constexpr int kBuffer = 16;    // positions whose outer products are summed at once
 constexpr int kFetchAhead = 64;  // slots between a load and its prefetch
@@ -105,7 +102,7 @@ constexpr int kWidth = std::is_arithmetic_v<V> ? 1 : kLanes;
 template <class V>
 using Real = std::conditional_t<sizeof(V) == kWidth<V> * sizeof(float), float, double>;
 template <class S>
-using Eight = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
+using Eight = double8;
 template <class V>
 using Wide = std::conditional_t<kWidth<V> == 1, double, double8>;  // V in double precision
 
@@ -119,41 +116,16 @@ PROXQN_INLINE V filled(Real<V> a) { return V{} + a; }
 // One position's values of all labels, from and to an array; `ahead` slots away are fetched, since
 // L streams are too many for the hardware to foresee.
 template <class V>
-PROXQN_INLINE void load_labels(const ChainOf<Real<V>>& c, const Real<V>* array, std::int64_t slot,
+PROXQN_INLINE void load_labels(const Chain& c, const double* array, std::int64_t slot,
                                std::int64_t ahead, V* out) {
-  if constexpr (std::is_same_v<V, float8>) {
-    const std::int64_t Lp = c.padded_labels();
-    for (std::int64_t y = 0; y < Lp; y += kLanes) {
-      float8 rows[kLanes];
-      const float* from = array + c.at(y, slot);
-      for (int k = 0; k < kLanes; ++k) {
-        load(from + k * kLanes, rows[k]);
-        if (k % 2 == 0) __builtin_prefetch(from + (ahead + k) * kLanes, 1);
-      }
-      transpose8(rows);
-      for (int k = 0; k < kLanes; ++k) out[y + k] = rows[k];
-    }
-  } else {
-    for (std::int64_t y = 0; y < c.n_labels; ++y) {
-      load(array + c.at(y, slot), out[y]);
-      if (!c.kRows) __builtin_prefetch(array + c.at(y, slot + ahead), 1);
-    }
+  for (std::int64_t y = 0; y < c.n_labels; ++y) {
+    load(array + c.at(y, slot), out[y]);
+    __builtin_prefetch(array + c.at(y, slot + ahead), 1);
   }
 }
 template <class V>
-PROXQN_INLINE void store_labels(const ChainOf<Real<V>>& c, const V* values, std::int64_t slot,
-                                Real<V>* array) {
-  if constexpr (std::is_same_v<V, float8>) {
-    const std::int64_t Lp = c.padded_labels();
-    for (std::int64_t y = 0; y < Lp; y += kLanes) {
-      float8 rows[kLanes];
-      for (int k = 0; k < kLanes; ++k) rows[k] = values[y + k];
-      transpose8(rows);
-      for (int k = 0; k < kLanes; ++k) store(array + c.at(y, slot) + k * kLanes, rows[k]);
-    }
-  } else {
-    for (std::int64_t y = 0; y < c.n_labels; ++y) store(array + c.at(y, slot), values[y]);
-  }
+PROXQN_INLINE void store_labels(const Chain& c, const V* values, std::int64_t slot, double* array) {
+  for (std::int64_t y = 0; y < c.n_labels; ++y) store(array + c.at(y, slot), values[y]);
 }
 
 // x_t(y) for all labels into x, by way of d; their maximum per lane.
@@ -392,8 +364,7 @@ PROXQN_INLINE bool forward_batch(const ChainOf<Real<V>>& c, const Transitions<Re
         set_lane(path, k, lane(path, k) + gained);
       }
   }
-  constexpr double safe = std::is_same_v<S, float> ? kSafeFloatRange : kSafeRange;
-  if (!(largest(range) + m.range <= safe) || std::isnan(sum(widen(totals)))) return false;
+  if (!(largest(range) + m.range <= kSafeRange) || std::isnan(sum(widen(totals)))) return false;
   for (int k = 0; k < W; ++k) {
     const std::int64_t n = c.lane_length[batch * kLanes + k];
     if (n == 0) continue;
@@ -426,11 +397,6 @@ PROXQN_INLINE void forward_batches(const ChainOf<S>& c, const Transitions<S>& m,
     c.log_domain[b] = !(c.width[b] == kLanes
                             ? forward_batch<Eight<S>>(c, m, b, step, work.get(), losses)
                             : forward_batch<S>(c, m, b, step, work.get(), losses));
-}
-
-PROXQN_CLONES void forward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
-                                 std::int64_t chunk, double step, double* losses) {
-  forward_batches(c, m, chunk, step, losses);
 }
 
 PROXQN_CLONES void forward_chunk(const Chain& c, const Transitions<double>& m, std::int64_t chunk,
@@ -545,7 +511,8 @@ PROXQN_INLINE void backward_batches(const ChainOf<S>& c, const Transitions<S>& m
   narrow.a = buffers.get() + 2 * kBuffer * Lp * kLanes;
   narrow.v = narrow.a + kBuffer * Lp;
   narrow.G = sums1.get();
-  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b) {
+  // The last batch first: then what is fetched ahead is needed next, at the end of a batch, too.
+  for (std::int64_t b = c.chunk[chunk + 1] - 1; b >= c.chunk[chunk]; --b) {
     if (c.log_domain[b]) continue;
     if (c.width[b] == kLanes) backward_batch<V>(c, m, b, step, work.get(), wide);
     else backward_batch<S>(c, m, b, step, work.get(), narrow);
@@ -557,11 +524,6 @@ PROXQN_INLINE void backward_batches(const ChainOf<S>& c, const Transitions<S>& m
       const double pairs = sum(wide.G[i * Lp + j]) + narrow.G[i * Lp + j];
       G[i * L + j] += m.forward[i * Lp + j] * pairs;
     }
-}
-
-PROXQN_CLONES void backward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
-                                  std::int64_t chunk, double step, double* G) {
-  backward_batches(c, m, chunk, step, G);
 }
 
 PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions<double>& m, std::int64_t chunk,

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define PROXQN_CLONES \
@@ -19,6 +20,8 @@ typedef double double8 __attribute__((vector_size(64)));
 typedef std::int64_t long8 __attribute__((vector_size(64)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef std::int32_t word8 __attribute__((vector_size(32)));
+typedef float float16 __attribute__((vector_size(64)));
+typedef std::int32_t word16 __attribute__((vector_size(64)));
 
 PROXQN_INLINE double8 load8(const double* p) {
   double8 v;
@@ -43,6 +46,8 @@ PROXQN_INLINE float8 load_floats(const float* p) {
   return v;
 }
 PROXQN_INLINE void store_floats(float* p, float8 v) { std::memcpy(p, &v, sizeof v); }
+
+PROXQN_INLINE float8 fill_floats(float a) { return float8{a, a, a, a, a, a, a, a}; }
 
 // Eight registers as a matrix: rows become columns.
 PROXQN_INLINE void transpose8(float8* r) {
@@ -96,21 +101,23 @@ PROXQN_INLINE double8 exp8(double8 x) {
   return (double8)((long8)p + ((long8)shifted << 52));  // add n to the exponent field
 }
 
-// The same for eight floats on [-87, 88], with 7 nodes: relative error 3e-9 before rounding.
-PROXQN_INLINE float8 exp8(float8 x) {
+// The same for K registers of eight or sixteen floats on [-87, 88], with 7 nodes: relative error 3e-9
+// before rounding. Step by step for all K, since processors look ahead too little to mix K long chains.
+template <int K, class V>
+PROXQN_INLINE void exp_floats(V (&x)[K]) {
+  using I = std::conditional_t<sizeof(V) == sizeof(word16), word16, word8>;
   constexpr float log2e = 1.44269504f, magic = 12582912.0f;  // magic = 1.5 * 2^23
   constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-  x = max(float8{} - 87.0f, x);
-  const float8 shifted = x * log2e + magic;
-  const float8 n = shifted - magic;
-  const float8 r = (x - n * ln2_high) - n * ln2_low;
-  float8 p = r * 0.00139411164f + 0.00837513278f;
-  p = p * r + 0.0416663528f;
-  p = p * r + 0.166664154f;
-  p = p * r + 0.500000005f;
-  p = p * r + 1.00000004f;
-  p = p * r + 1.0f;
-  return (float8)((word8)p + ((word8)shifted << 23));
+  V shifted[K], n[K], p[K];
+  for (int k = 0; k < K; ++k) x[k] = max(V{} - 87.0f, x[k]);
+  for (int k = 0; k < K; ++k) shifted[k] = x[k] * log2e + magic;
+  for (int k = 0; k < K; ++k) n[k] = shifted[k] - magic;
+  for (int k = 0; k < K; ++k) x[k] = x[k] - n[k] * ln2_high;
+  for (int k = 0; k < K; ++k) x[k] = x[k] - n[k] * ln2_low;
+  for (int k = 0; k < K; ++k) p[k] = x[k] * 0.00139411164f + 0.00837513278f;
+  for (const float a : {0.0416663528f, 0.166664154f, 0.500000005f, 1.00000004f, 1.0f})
+    for (int k = 0; k < K; ++k) p[k] = p[k] * x[k] + a;
+  for (int k = 0; k < K; ++k) x[k] = (V)((I)p[k] + ((I)shifted[k] << 23));
 }
 
 }  // namespace proxqn
