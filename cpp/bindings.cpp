@@ -36,7 +36,7 @@ class ChainKernel {
               std::optional<Array<const double>> weights, Array<S, 2> scores)
       : first_(first), width_(width), length_(length), lane_length_(lane_length),
         lane_sequence_(lane_sequence), chunk_(chunk), labels_(labels), weights_(weights),
-        scores_(scores), log_domain_(first.shape(0), 0), scale_(stride(), S{}) {
+        scores_(scores), log_domain_(first.shape(0), 0), scale_(kRows ? 0 : stride(), S{}) {
     expect(!labels || static_cast<std::int64_t>(labels->shape(0)) == stride(),
            "one label a slot expected");
     expect(lane_length.shape(0) == first.shape(0) && lane_length.shape(1) == proxqn::kLanes,

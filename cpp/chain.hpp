@@ -95,23 +95,16 @@ struct Transitions {
   }
 };
 
-// --- one position: the same text for eight lanes (V = double8, float8) and for one (V = S) -------
+// --- one position: the same text for eight lanes (V = double8) and for one (V = double) -------
 
 template <class V>
 constexpr int kWidth = std::is_arithmetic_v<V> ? 1 : kLanes;
 template <class V>
-using Real = std::conditional_t<sizeof(V) == kWidth<V> * sizeof(float), float, double>;
-template <class S>
-using Eight = double8;
+PROXQN_INLINE void load(const double* p, V& v) { std::memcpy(&v, p, sizeof v); }
 template <class V>
-using Wide = std::conditional_t<kWidth<V> == 1, double, double8>;  // V in double precision
-
+PROXQN_INLINE void store(double* p, V v) { std::memcpy(p, &v, sizeof v); }
 template <class V>
-PROXQN_INLINE void load(const Real<V>* p, V& v) { std::memcpy(&v, p, sizeof v); }
-template <class V>
-PROXQN_INLINE void store(Real<V>* p, V v) { std::memcpy(p, &v, sizeof v); }
-template <class V>
-PROXQN_INLINE V filled(Real<V> a) { return V{} + a; }
+PROXQN_INLINE V filled(double a) { return V{} + a; }
 
 // One position's values of all labels, from and to an array; `ahead` slots away are fetched, since
 // L streams are too many for the hardware to foresee.
@@ -130,12 +123,12 @@ PROXQN_INLINE void store_labels(const Chain& c, const V* values, std::int64_t sl
 
 // x_t(y) for all labels into x, by way of d; their maximum per lane.
 template <class V>
-PROXQN_INLINE V gather_scores(const ChainOf<Real<V>>& c, std::int64_t slot, std::int64_t ahead,
+PROXQN_INLINE V gather_scores(const Chain& c, std::int64_t slot, std::int64_t ahead,
                               double step, V* x, V* d, V* lowest) {
   load_labels(c, c.scores, slot, ahead, x);
   if (c.change) {
     load_labels(c, c.change, slot, ahead, d);
-    for (std::int64_t y = 0; y < c.n_labels; ++y) x[y] += static_cast<Real<V>>(step) * d[y];
+    for (std::int64_t y = 0; y < c.n_labels; ++y) x[y] += step * d[y];
   }
   V high = x[0], low = x[0];
   for (std::int64_t y = 1; y < c.n_labels; ++y) {
@@ -152,12 +145,11 @@ PROXQN_INLINE void exponentials(const V* x, V shift, std::int64_t L, V* e) {
   if constexpr (kWidth<V> == kLanes) {
     for (std::int64_t y = 0; y < L; ++y) e[y] = exp8(x[y] - shift);
   } else {
-    using E = Eight<V>;
     for (std::int64_t y = 0; y < L; y += kLanes) {
       const std::int64_t n = std::min<std::int64_t>(kLanes, L - y);
       V some[kLanes] = {};
       std::copy(x + y, x + y + n, some);
-      E v;
+      double8 v;
       std::memcpy(&v, some, sizeof v);
       v = exp8(v - shift);
       std::memcpy(some, &v, sizeof v);
@@ -168,14 +160,14 @@ PROXQN_INLINE void exponentials(const V* x, V shift, std::int64_t L, V* e) {
 
 // out[j] = sum_i in[i] m[i][j]: the L^2 multiply-adds of a position, kTile accumulators in registers.
 template <class V>
-PROXQN_INLINE void product(const V* in, const Real<V>* m, std::int64_t L, std::int64_t Lp, V* out) {
+PROXQN_INLINE void product(const V* in, const double* m, std::int64_t L, std::int64_t Lp, V* out) {
   // Enough sums to hide the latency of the multiply-adds: one 512-bit or two 256-bit ones a cycle.
   constexpr int tile = std::is_same_v<V, double8> ? kTile / 2 : kTile;
   for (std::int64_t j = 0; j < Lp; j += tile) {
     V acc[tile] = {};
     for (std::int64_t i = 0; i < L; ++i) {
       const V a = in[i];
-      const Real<V>* row = m + i * Lp + j;
+      const double* row = m + i * Lp + j;
       for (int k = 0; k < tile; ++k) acc[k] += a * row[k];
     }
     for (int k = 0; k < tile; ++k) out[j + k] = acc[k];
@@ -185,7 +177,7 @@ PROXQN_INLINE void product(const V* in, const Real<V>* m, std::int64_t L, std::i
 // G[i][j] += sum_t a_t(i) v_t(j) over the buffered positions. Tiles of 4 x 4 keep the sums in
 // registers.
 template <class V>
-PROXQN_INLINE void outer_products(const V* a, const V* v, int n, std::int64_t Lp, Wide<V>* G) {
+PROXQN_INLINE void outer_products(const V* a, const V* v, int n, std::int64_t Lp, V* G) {
   constexpr int rows = 4, cols = kWidth<V> == 1 ? kTile : 4;
   for (std::int64_t i = 0; i < Lp; i += rows)
     for (std::int64_t j = 0; j < Lp; j += cols) {
@@ -196,28 +188,28 @@ PROXQN_INLINE void outer_products(const V* a, const V* v, int n, std::int64_t Lp
           for (int q = 0; q < cols; ++q) acc[p][q] += left * v[t * Lp + j + q];
         }
       for (int p = 0; p < rows; ++p)
-        for (int q = 0; q < cols; ++q) G[(i + p) * Lp + j + q] += widen(acc[p][q]);
+        for (int q = 0; q < cols; ++q) G[(i + p) * Lp + j + q] += acc[p][q];
     }
 }
 
 // `yes` in the lanes whose sequence is longer than t.
 template <class V>
 PROXQN_INLINE V where(V length, std::int64_t t, V yes, V no) {
-  return length > static_cast<Real<V>>(t) ? yes : no;
+  return length > static_cast<double>(t) ? yes : no;
 }
 template <class V>
-PROXQN_INLINE Real<V> lane(V v, int k) {
+PROXQN_INLINE double lane(V v, int k) {
   if constexpr (kWidth<V> == 1) return v;
   else return v[k];
 }
 template <class V>
-PROXQN_INLINE void set_lane(V& v, int k, Real<V> x) {
+PROXQN_INLINE void set_lane(V& v, int k, double x) {
   if constexpr (kWidth<V> == 1) v = x;
   else v[k] = x;
 }
 template <class V>
-PROXQN_INLINE Real<V> largest(V v) {
-  Real<V> m = lane(v, 0);
+PROXQN_INLINE double largest(V v) {
+  double m = lane(v, 0);
   for (int k = 1; k < kWidth<V>; ++k) m = max(m, lane(v, k));
   return m;
 }
@@ -246,10 +238,10 @@ struct Product {
 };
 
 template <class V>
-PROXQN_INLINE V lane_lengths(const ChainOf<Real<V>>& c, std::int64_t batch) {
+PROXQN_INLINE V lane_lengths(const Chain& c, std::int64_t batch) {
   V v{};
   for (int k = 0; k < kWidth<V>; ++k)
-    set_lane(v, k, static_cast<Real<V>>(c.lane_length[batch * kLanes + k]));
+    set_lane(v, k, static_cast<double>(c.lane_length[batch * kLanes + k]));
   return v;
 }
 
@@ -319,9 +311,8 @@ inline void backward_log(const Chain& c, Lane s, double weight, double* G) {
 
 // Scaled recursion on one batch. Writes losses of its sequences; false where the range is unsafe.
 template <class V>
-PROXQN_INLINE bool forward_batch(const ChainOf<Real<V>>& c, const Transitions<Real<V>>& m,
-                                 std::int64_t batch, double step, Real<V>* work, double* losses) {
-  using S = Real<V>;
+PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions<double>& m,
+                                 std::int64_t batch, double step, double* work, double* losses) {
   constexpr int W = kWidth<V>;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
   V* x = reinterpret_cast<V*>(work);
@@ -331,9 +322,8 @@ PROXQN_INLINE bool forward_batch(const ChainOf<Real<V>>& c, const Transitions<Re
   V* A = a + Lp;
   const V lengths = lane_lengths<V>(c, batch);
   V range{}, totals{};  // totals only shows whether any was NaN: max loses them
-  Wide<V> shift{}, path{};
-  Product<Wide<V>> normaliser;
-  const auto wide_lengths = widen(lengths);
+  V shift{}, path{};
+  Product<V> normaliser;
   for (std::int64_t t = 0; t < T; ++t) {
     const std::int64_t slot = c.first[batch] + t * W;
     V low;
@@ -349,12 +339,12 @@ PROXQN_INLINE bool forward_batch(const ChainOf<Real<V>>& c, const Transitions<Re
     V total{};
     for (std::int64_t y = 0; y < L; ++y) total += a[y];
     totals += total;
-    const V inverse = S(1) / total;
+    const V inverse = 1.0 / total;
     for (std::int64_t y = 0; y < L; ++y) A[y] = a[y] * inverse;
     store_labels(c, A, slot, c.alpha);
     store(c.scale + slot, inverse);
-    normaliser.multiply(where(wide_lengths, t, widen(total), filled<Wide<V>>(1.0)));
-    shift += where(wide_lengths, t, widen(high), Wide<V>{});
+    normaliser.multiply(where(lengths, t, total, filled<V>(1.0)));
+    shift += where(lengths, t, high, V{});
     if (c.labels)
       for (int k = 0; k < W; ++k) {
         if (t >= c.lane_length[batch * kLanes + k]) continue;
@@ -364,7 +354,7 @@ PROXQN_INLINE bool forward_batch(const ChainOf<Real<V>>& c, const Transitions<Re
         set_lane(path, k, lane(path, k) + gained);
       }
   }
-  if (!(largest(range) + m.range <= kSafeRange) || std::isnan(sum(widen(totals)))) return false;
+  if (!(largest(range) + m.range <= kSafeRange) || std::isnan(sum(totals))) return false;
   for (int k = 0; k < W; ++k) {
     const std::int64_t n = c.lane_length[batch * kLanes + k];
     if (n == 0) continue;
@@ -384,24 +374,17 @@ inline double path_score(const Chain& c, Lane s, double step) {
   return total;
 }
 
-template <class S>
-inline Lane lane_of(const ChainOf<S>& c, std::int64_t batch, int k) {
+inline Lane lane_of(const Chain& c, std::int64_t batch, int k) {
   return {c.first[batch] + k, c.width[batch], c.lane_length[batch * kLanes + k]};
-}
-
-template <class S>
-PROXQN_INLINE void forward_batches(const ChainOf<S>& c, const Transitions<S>& m,
-                                   std::int64_t chunk, double step, double* losses) {
-  auto work = scratch<S>(5 * m.padded_labels * kLanes);
-  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
-    c.log_domain[b] = !(c.width[b] == kLanes
-                            ? forward_batch<Eight<S>>(c, m, b, step, work.get(), losses)
-                            : forward_batch<S>(c, m, b, step, work.get(), losses));
 }
 
 PROXQN_CLONES void forward_chunk(const Chain& c, const Transitions<double>& m, std::int64_t chunk,
                                  double step, double* losses) {
-  forward_batches(c, m, chunk, step, losses);
+  auto work = scratch(5 * m.padded_labels * kLanes);
+  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
+    c.log_domain[b] = !(c.width[b] == kLanes
+                            ? forward_batch<double8>(c, m, b, step, work.get(), losses)
+                            : forward_batch<double>(c, m, b, step, work.get(), losses));
   for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
     for (int k = 0; c.log_domain[b] && k < c.width[b]; ++k) {
       const Lane s = lane_of(c, b, k);
@@ -427,7 +410,7 @@ bool forward(const ChainOf<S>& c, double step, int n_jobs, double* losses) {
 template <class V>
 struct PairBuffer {  // alpha_{t-1} and v_t of up to kBuffer positions, and the sums G [Lp][Lp]
   V *a, *v;
-  Wide<V>* G;
+  V* G;
   int n = 0;
 };
 
@@ -436,10 +419,9 @@ struct PairBuffer {  // alpha_{t-1} and v_t of up to kBuffer positions, and the 
 //   P(y_{t-1} = y', y_t = y) = A_{t-1}(y') M(y',y) v_t(y),   P(y_t = y) = A_t(y) beta_t(y).
 // In exact arithmetic sum_y A_t beta_t = 1; dividing by it keeps rounding from adding up over T.
 template <class V>
-PROXQN_INLINE void backward_batch(const ChainOf<Real<V>>& c, const Transitions<Real<V>>& m,
-                                  std::int64_t batch, double step, Real<V>* work,
+PROXQN_INLINE void backward_batch(const Chain& c, const Transitions<double>& m,
+                                  std::int64_t batch, double step, double* work,
                                   PairBuffer<V>& pairs) {
-  using S = Real<V>;
   constexpr int W = kWidth<V>;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
   V* x = reinterpret_cast<V*>(work);
@@ -454,8 +436,8 @@ PROXQN_INLINE void backward_batch(const ChainOf<Real<V>>& c, const Transitions<R
   for (int k = 0; k < W; ++k)
     if (c.lane_length[batch * kLanes + k] > 0)
       set_lane(weight, k,
-               c.weights ? static_cast<S>(c.weights[c.lane_sequence[batch * kLanes + k]]) : S(1));
-  const V one = filled<V>(1);
+               c.weights ? (c.weights[c.lane_sequence[batch * kLanes + k]]) : 1.0);
+  const V one = filled<V>(1.0);
   for (std::int64_t y = 0; y < L; ++y) beta[y] = one;
   load_labels(c, c.alpha, c.first[batch] + (T - 1) * W, -kFetchAhead, A);
   for (std::int64_t t = T - 1; t >= 0; --t) {
@@ -470,7 +452,7 @@ PROXQN_INLINE void backward_batch(const ChainOf<Real<V>>& c, const Transitions<R
     }
     V inverse_scale;
     load(c.scale + slot, inverse_scale);
-    const V normaliser = S(1) / total;
+    const V normaliser = 1.0 / total;
     const V factor = where(lengths, t, inverse_scale * normaliser, V{});
     V* v = pairs.v + pairs.n * Lp;
     V* a = pairs.a + pairs.n * Lp;
@@ -495,19 +477,18 @@ PROXQN_INLINE void backward_batch(const ChainOf<Real<V>>& c, const Transitions<R
   }
 }
 
-template <class S>
-PROXQN_INLINE void backward_batches(const ChainOf<S>& c, const Transitions<S>& m,
+PROXQN_INLINE void backward_batches(const Chain& c, const Transitions<double>& m,
                                     std::int64_t chunk, double step, double* G) {
-  using V = Eight<S>;
+  using V = double8;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels;
-  auto work = scratch<S>(7 * Lp * kLanes);
-  auto buffers = scratch<S>(2 * kBuffer * Lp * (kLanes + 1));
+  auto work = scratch(7 * Lp * kLanes);
+  auto buffers = scratch(2 * kBuffer * Lp * (kLanes + 1));
   auto sums8 = scratch(Lp * Lp * kLanes), sums1 = scratch(Lp * Lp);
   PairBuffer<V> wide{};
   wide.a = reinterpret_cast<V*>(buffers.get());
   wide.v = wide.a + kBuffer * Lp;
   wide.G = reinterpret_cast<double8*>(sums8.get());
-  PairBuffer<S> narrow{};
+  PairBuffer<double> narrow{};
   narrow.a = buffers.get() + 2 * kBuffer * Lp * kLanes;
   narrow.v = narrow.a + kBuffer * Lp;
   narrow.G = sums1.get();
@@ -515,7 +496,7 @@ PROXQN_INLINE void backward_batches(const ChainOf<S>& c, const Transitions<S>& m
   for (std::int64_t b = c.chunk[chunk + 1] - 1; b >= c.chunk[chunk]; --b) {
     if (c.log_domain[b]) continue;
     if (c.width[b] == kLanes) backward_batch<V>(c, m, b, step, work.get(), wide);
-    else backward_batch<S>(c, m, b, step, work.get(), narrow);
+    else backward_batch<double>(c, m, b, step, work.get(), narrow);
   }
   outer_products(wide.a, wide.v, wide.n, Lp, wide.G);
   outer_products(narrow.a, narrow.v, narrow.n, Lp, narrow.G);
