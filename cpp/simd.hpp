@@ -12,6 +12,9 @@
 #define PROXQN_CLONES
 #endif
 #define PROXQN_INLINE inline __attribute__((always_inline))
+// After a lambda's parameters. One that is not inlined is compiled for the plainest processor, whatever
+// its caller is for, and `flatten` alone does not see to it.
+#define PROXQN_INLINED __attribute__((always_inline))
 
 namespace proxqn {
 

@@ -44,11 +44,11 @@ PROXQN_INLINE V spread(V v, const Op& op) {
 }
 template <class V>
 PROXQN_INLINE V spread_largest(V v) {
-  return spread(v, [](V a, V b) { return max(a, b); });
+  return spread(v, [](V a, V b) PROXQN_INLINED { return max(a, b); });
 }
 template <class V>
 PROXQN_INLINE V spread_sum(V v) {
-  return spread(v, [](V a, V b) { return a + b; });
+  return spread(v, [](V a, V b) PROXQN_INLINED { return a + b; });
 }
 
 // Calls body(P, first label) for the eights of labels, P <= 4 of them at a time.
@@ -68,7 +68,7 @@ PROXQN_INLINE void row_products(RowsView in, int s, const float* m, std::int64_t
                                 std::int64_t Lp, float8 (&sum)[Q][P]) {
   constexpr int chains = Q == 1 ? 4 : 1;
   float8 acc[chains][Q][P] = {};
-  auto add = [&](const float* from, std::int64_t i, float8 (&a)[Q][P]) {
+  auto add = [&](const float* from, std::int64_t i, float8 (&a)[Q][P]) PROXQN_INLINED {
     float8 row[P];
     for (int p = 0; p < P; ++p) row[p] = load_floats(m + i * Lp + p * kLanes);
     for (int q = 0; q < Q; ++q)
@@ -93,8 +93,8 @@ PROXQN_INLINE void row_products(RowsView in, int s, const float* m, std::int64_t
 template <class Done>
 PROXQN_INLINE void batch_product(RowsView in, const float* m, std::int64_t L, std::int64_t Lp, int n,
                                  float* sums, const Done& done) {
-  label_tiles(Lp, [=](auto p, std::int64_t y) {
-    auto some = [=](auto q, int s) {
+  label_tiles(Lp, [=](auto p, std::int64_t y) PROXQN_INLINED {
+    auto some = [=](auto q, int s) PROXQN_INLINED {
       constexpr int Q = q, P = p;
       float8 product[Q][P];
       row_products<Q, P>(in, s, m + y, L, Lp, product);
@@ -116,7 +116,7 @@ PROXQN_INLINE void batch_product(RowsView in, const float* m, std::int64_t L, st
 // a = (before M) e / c and its sums.
 PROXQN_CLONES void forward_product(RowsView before, const float* m, RowsView e, const float* inverse,
                                    std::int64_t L, std::int64_t Lp, int n, RowsView a, float* sums) {
-  batch_product(before, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) {
+  batch_product(before, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
     const float8 v = product * (load_floats(e.at(y, s)) * load_floats(inverse + s * kLanes));
     store_floats(a.at(y, s), v);
     return v;
@@ -126,7 +126,7 @@ PROXQN_CLONES void forward_product(RowsView before, const float* m, RowsView e, 
 // beta = v M' and the sums of a beta.
 PROXQN_CLONES void backward_product(RowsView v, const float* m, RowsView a, std::int64_t L,
                                     std::int64_t Lp, int n, RowsView beta, float* sums) {
-  batch_product(v, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) {
+  batch_product(v, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
     store_floats(beta.at(y, s), product);
     return load_floats(a.at(y, s)) * product;
   });
@@ -136,7 +136,7 @@ PROXQN_CLONES void backward_product(RowsView v, const float* m, RowsView a, std:
 PROXQN_CLONES void outer_products(RowsView a, RowsView v, int n, std::int64_t L,
                                   std::int64_t Lp, double* G) {
   constexpr int tile = 4;
-  label_tiles(Lp, [&](auto p, std::int64_t y) {
+  label_tiles(Lp, [&](auto p, std::int64_t y) PROXQN_INLINED {
     constexpr int P = p;
     for (std::int64_t i = 0; i < L; i += tile) {
       float8 sum[tile][P] = {};
@@ -256,7 +256,7 @@ struct SingleBatch {
     Product<double> normaliser[kLanes];
     V totals{};  // only shows whether any was NaN: max loses them
     exponentials(0, kFetchAhead, false, e, high);
-    each_row([&](std::int64_t y, int s) {
+    each_row([&](std::int64_t y, int s) PROXQN_INLINED {
       const V v = get(e.at(y, s)) * (y + kLanes < Lp ? V{} + 1.0f : real);
       put(rows(c.alpha, 0).at(y, s), v);
       put(sums + s * kLanes, get(sums + s * kLanes) + v);
@@ -327,7 +327,7 @@ struct SingleBatch {
       for (int s = 0; s < N; s += R)
         put(factor + s * kLanes, 1.0f / spread_sum(get(sums + s * kLanes)));
       const RowsView left{pairs.left.at(0, pairs.n), pairs.left.step};
-      each_row([&](std::int64_t y, int s) {
+      each_row([&](std::int64_t y, int s) PROXQN_INLINED {
         const V a = get(alpha.at(y, s)) * (get(factor + s * kLanes) * get(weight + s * kLanes));
         put(left.at(y, s), a);
         put(alpha.at(y, s), a * get(beta.at(y, s)));
@@ -338,7 +338,7 @@ struct SingleBatch {
       if (t + 1 < T) pairs.add(N, L, Lp);
       if (t == 0) break;
       const RowsView v{pairs.right.at(0, pairs.n), pairs.right.step};
-      each_row([&](std::int64_t y, int s) {
+      each_row([&](std::int64_t y, int s) PROXQN_INLINED {
         put(v.at(y, s), get(e.at(y, s)) * get(beta.at(y, s)) * get(factor + s * kLanes));
       });
       exponentials(t - 1, -kFetchAhead, true, e, high);

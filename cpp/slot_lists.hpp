@@ -145,12 +145,12 @@ PROXQN_INLINE void add_lists(const SlotLists::Eight& e, const float* table, std:
   float8 sum[kGroup];
   each_round(
       e, begin, end,
-      [&](std::int64_t at) {
+      [&](std::int64_t at) PROXQN_INLINED {
         for (int k = 0; k < kGroup; ++k)
           sum[k] = fresh ? float8{} : load_floats(rows + at + k * kLanes);
       },
-      [&](int k, std::size_t place) { sum[k] += load_floats(table + place); },
-      [&](std::int64_t at) {
+      [&](int k, std::size_t place) PROXQN_INLINED { sum[k] += load_floats(table + place); },
+      [&](std::int64_t at) PROXQN_INLINED {
         for (int k = 0; k < kGroup; ++k) store_floats(rows + at + k * kLanes, sum[k]);
       });
 }
@@ -161,13 +161,13 @@ PROXQN_INLINE void sum_lists(const SlotLists::Eight& e, const float* rows, std::
   float8 value[kGroup];
   each_round(
       e, begin, end,
-      [&](std::int64_t at) {
+      [&](std::int64_t at) PROXQN_INLINED {
         for (int k = 0; k < kGroup; ++k) value[k] = load_floats(rows + at + k * kLanes);
       },
-      [&](int k, std::size_t place) {
+      [&](int k, std::size_t place) PROXQN_INLINED {
         store_floats(table + place, load_floats(table + place) + value[k]);
       },
-      [](std::int64_t) {});
+      [](std::int64_t) PROXQN_INLINED {});
 }
 
 constexpr std::int64_t kListRun = 2048;  // slots summed in single precision
