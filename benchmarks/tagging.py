@@ -4,8 +4,8 @@
 
 Both taggers get the same weights (CRFsuite's after a few iterations, read exactly) and the same
 features of CoNLL-2000's test sentences, so that they must give the same labels. CRFsuite is timed
-from lists of attribute names, as it is used, and from its own prepared objects. One thread, CPU
-time, the best of several repetitions.
+from lists of attribute names, as it is used, and from its own prepared objects. The waits are those
+of a service that labels one sentence a call. One thread, CPU time, the best of several repetitions.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ from benchmarks.versions import machine
 from proxqn.data.encode import EncodedSequences, SequenceEncoder
 from proxqn.data.readers import read_columns
 from proxqn.data.templates import Templates
+from proxqn.data.vocabulary import Vocabulary
 from proxqn.estimators.chain_crf import ChainCRF
 
 REPETITIONS = 5
+FEW = 300  # sentences labelled one by one
 MINUTE = 60.0
 
 
@@ -46,9 +49,21 @@ class Setting:
     rows: list[list[list[str]]]  # [sentences][tokens][columns]
     encoder: SequenceEncoder
     test: EncodedSequences
-    attributes: list[list[list[str]]]  # what CRFsuite takes
+    attributes: list[list[list[str]]]  # what CRFsuite takes: the numbers of the columns, as text
     ours: ChainCRF
     theirs: pycrfsuite.Tagger
+
+    def ours_from(self, encoder: SequenceEncoder) -> ChainCRF:
+        """Return our tagger as if it had been fitted on what the encoder reads."""
+        model = copy(self.ours)
+        model.encoder_ = encoder
+        return model
+
+    def ours_from_names(self) -> ChainCRF:
+        """Return our tagger for what CRFsuite takes."""
+        names = Vocabulary.from_names(map(str, range(self.test.X.shape[1])))
+        none = Vocabulary.from_names([])
+        return self.ours_from(SequenceEncoder(vocabulary=names, edge_vocabulary=none))
 
     @property
     def n_tokens(self) -> int:
@@ -113,25 +128,61 @@ def _attributes(encoded: EncodedSequences) -> list[list[list[str]]]:
 def tagging(setting: Setting) -> dict[str, float]:
     """Return tokens per second of the ways to the labels."""
     ours, theirs, test = setting.ours, setting.theirs, setting.test
+    from_rows, from_names = setting.ours_from(setting.encoder), setting.ours_from_names()
     prepared = [pycrfsuite.ItemSequence(items) for items in setting.attributes]
-
-    def from_rows() -> Any:
-        fresh = setting.encoder.transform(setting.rows)
-        return ours.predict(fresh.X, lengths=fresh.lengths)
-
+    dicts = [[dict.fromkeys(names, 1.0) for names in items] for items in setting.attributes]
     seconds = {
         "ours, from the feature matrix": best_of(lambda: ours.predict(test.X, test.lengths)),
-        "ours, from words and tags (templates included)": best_of(from_rows),
+        "ours, from lists of attributes": best_of(lambda: from_names.predict(setting.attributes)),
+        "ours, from dicts": best_of(lambda: from_names.predict(dicts)),
+        "ours, from words and tags (templates included)": best_of(
+            lambda: from_rows.predict(setting.rows)
+        ),
         "ours, marginals": best_of(lambda: ours.predict_marginals(test.X, test.lengths)),
         "CRFsuite, from lists of attributes": best_of(
             lambda: [theirs.tag(items) for items in setting.attributes]
         ),
+        "CRFsuite, from dicts": best_of(lambda: [theirs.tag(items) for items in dicts]),
         "CRFsuite, from its own objects": best_of(lambda: [theirs.tag(x) for x in prepared]),
         "CRFsuite, marginals from its own objects": best_of(
             lambda: _marginals(theirs, prepared), repetitions=1
         ),
     }
     return {what: setting.n_tokens / taken for what, taken in seconds.items()}
+
+
+def waits(setting: Setting) -> dict[str, float]:
+    """Return microseconds from one sentence to its labels, the mean of a few sentences."""
+    ours, theirs, templates = setting.ours, setting.theirs, setting.encoder.templates
+    assert templates is not None
+    from_rows, from_names = setting.ours_from(setting.encoder), setting.ours_from_names()
+    rows, attributes = setting.rows[:FEW], setting.attributes[:FEW]
+    prepared = [pycrfsuite.ItemSequence(items) for items in attributes]
+    lengths = setting.test.lengths[:FEW].tolist()
+    ends = accumulate(lengths)
+    matrices = [setting.test.X[e - n : e] for e, n in zip(ends, lengths, strict=True)]
+    seconds = {
+        "ours, from a feature matrix": best_of(
+            lambda: [ours.predict(X, [X.shape[0]]) for X in matrices]
+        ),
+        "ours, from a list of attributes": best_of(
+            lambda: [from_names.predict([items]) for items in attributes]
+        ),
+        "ours, from words and tags (templates included)": best_of(
+            lambda: [from_rows.predict([tokens]) for tokens in rows]
+        ),
+        "CRFsuite, from its own object": best_of(lambda: [theirs.tag(x) for x in prepared]),
+        "CRFsuite, from a list of attributes": best_of(
+            lambda: [theirs.tag(items) for items in attributes]
+        ),
+        "CRFsuite, from words and tags (templates in Python)": best_of(
+            lambda: [
+                (_expanded(templates, tokens), theirs.tag(items))
+                for tokens, items in zip(rows, attributes, strict=True)
+            ]
+        ),
+    }
+    return {what: 1e6 * taken / len(rows) for what, taken in seconds.items()}
 
 
 def _marginals(tagger: pycrfsuite.Tagger, sequences: list[Any]) -> None:
@@ -189,22 +240,34 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proxqn-tagging-") as folder:
         setting = set_up(Path(folder), args.sentences, args.iterations)
-        speeds, differ = tagging(setting), disagreement(setting)
+        speeds, one, differ = tagging(setting), waits(setting), disagreement(setting)
     prepared = preparation(args.sentences)
     print(markdown(["tagging", "tokens/s"], [[k, f"{v:,.0f}"] for k, v in speeds.items()]))
     nonzeros = int(setting.ours.coef_.nnz)
-    ratio = speeds["ours, from the feature matrix"] / speeds["CRFsuite, from lists of attributes"]
-    least = speeds["ours, from the feature matrix"] / speeds["CRFsuite, from its own objects"]
-    print(
-        f"\nours ÷ CRFsuite: {ratio:.1f} from features as a user has them, {least:.1f} against its"
+    print()
+    print(markdown(["one sentence", "µs"], [[k, f"{v:,.0f}"] for k, v in one.items()]))
+    prepared_ratio, lists, dicts = (
+        speeds[f"ours, from {ours}"] / speeds[f"CRFsuite, from {theirs}"]
+        for ours, theirs in (
+            ("the feature matrix", "its own objects"),
+            ("lists of attributes", "lists of attributes"),
+            ("dicts", "dicts"),
+        )
     )
-    print(f"prepared objects; labels differ on {differ:.2%} of {setting.n_tokens:,} tokens;")
+    print(f"\nours ÷ CRFsuite: {prepared_ratio:.1f} from what each has prepared, {lists:.1f} from")
+    print(f"lists of attributes, {dicts:.1f} from dicts; labels differ on {differ:.2%} of")
+    print(f"{setting.n_tokens:,} tokens;", end=" ")
     print(f"{nonzeros:,} weights of features are nonzero\n")
     print(
         markdown(["text → features", "tokens/min"], [[k, f"{v:,.0f}"] for k, v in prepared.items()])
     )
     args.out.mkdir(parents=True, exist_ok=True)
-    found = {"tagging, tokens/s": speeds, "preparation, tokens/min": prepared, "differ": differ}
+    found = {
+        "tagging, tokens/s": speeds,
+        "one sentence, µs": one,
+        "preparation, tokens/min": prepared,
+        "differ": differ,
+    }
     found |= {"tokens": setting.n_tokens, "nonzeros": nonzeros, "machine": machine()}
     (args.out / "tagging.json").write_text(json.dumps(found, indent=1) + "\n")
 

@@ -34,19 +34,14 @@ struct Piece {
   }
 };
 
-// A name in at most kMost pieces.
+// A name in pieces, to which pointers are written one after the other into `piece`.
 struct PiecedName {
-  static constexpr int kMost = 32;
-  const Piece* piece[kMost];
+  const Piece** piece;
   int n = 0;
   std::int64_t size = 0;
   std::uint64_t hash = 0;
 
-  void clear() {
-    n = 0;
-    size = 0;
-    hash = 0;
-  }
+  explicit PiecedName(const Piece** room) : piece(room) {}
   void add(const Piece& p) {
     piece[n++] = &p;
     size += p.size;
@@ -61,6 +56,38 @@ struct PiecedName {
   }
 };
 
+// Names to be looked up together.
+class NameBatch {
+ public:
+  // The next name, which has at most so many pieces.
+  PiecedName& next(std::size_t n_pieces) {
+    if (used_ + n_pieces > pieces_.size()) grow(n_pieces);
+    names_.emplace_back(pieces_.data() + used_);
+    used_ += n_pieces;
+    return names_.back();
+  }
+  bool full() const { return names_.size() >= kEnough; }
+  std::size_t size() const { return names_.size(); }
+  const PiecedName& operator[](std::size_t i) const { return names_[i]; }
+  void clear() {
+    names_.clear();
+    used_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kEnough = 128;
+
+  void grow(std::size_t n_pieces) {
+    std::vector<const Piece*> more(2 * pieces_.size() + n_pieces);
+    std::copy(pieces_.begin(), pieces_.end(), more.begin());
+    for (auto& name : names_) name.piece = more.data() + (name.piece - pieces_.data());
+    pieces_.swap(more);
+  }
+  std::vector<PiecedName> names_;
+  std::vector<const Piece*> pieces_;
+  std::size_t used_ = 0;
+};
+
 class NameTable {
  public:
   // Name j is blob[offsets[j] … offsets[j+1]).
@@ -72,7 +99,8 @@ class NameTable {
     mask_ = capacity - 1;
     for (std::int64_t j = 0; j < n; ++j) {
       const Piece whole(std::string_view(blob + offsets[j], offsets[j + 1] - offsets[j]));
-      PiecedName name;
+      const Piece* room[1];
+      PiecedName name(room);
       name.add(whole);
       std::uint64_t* slot = slot_of(name);
       if (*slot && twin_ < 0) twin_ = j;
@@ -88,9 +116,11 @@ class NameTable {
     return static_cast<std::int64_t>(*const_cast<NameTable*>(this)->slot_of(name) & ~kTag) - 1;
   }
 
-  // The columns of the names of a token. A name is three reads from memory, each at a place that the
+  // The columns of some names. A name is three reads from memory, each at a place that the
   // one before tells: they are asked for in rounds, so that those of all names are under way together.
-  void find(const std::vector<PiecedName>& names, std::size_t n, std::int64_t* columns) const {
+  void find(const NameBatch& names, std::vector<std::int64_t>& columns) const {
+    const std::size_t n = names.size();
+    columns.resize(n);
     for (std::size_t i = 0; i < n; ++i) __builtin_prefetch(&slots_[mixed(names[i].hash) & mask_]);
     for (std::size_t i = 0; i < n; ++i) {
       columns[i] = candidate(names[i]);

@@ -16,6 +16,7 @@
 
 using namespace nb::literals;
 using proxqn::FoundRows;
+using proxqn::NameBatch;
 using proxqn::Piece;
 using proxqn::PiecedName;
 
@@ -72,33 +73,37 @@ class TemplateKernel {
         made.commands.push_back(std::move(c));
       }
       expect(made.literals.size() == made.commands.size() + 1, "one more literal than commands");
-      expect(2 * made.commands.size() + 1 <= PiecedName::kMost, "too many commands");
       templates_.push_back(std::move(made));
     }
   }
 
   // sources: [(column, results)], results being a dict from texts to texts, or None. No code of
   // Python runs in here: nothing it holds can be changed meanwhile.
-  nb::object find(const proxqn::NameTable& names, nb::list sequences, nb::list sources,
+  nb::object find(const proxqn::NameTable& table, nb::list sequences, nb::list sources,
                   bool skip_first_tokens) const {
     expect(sources.size() >= n_sources_, "a source is missing");
     FoundRows found;
     std::vector<std::vector<Piece>> texts(sources.size());
-    std::vector<PiecedName> row(templates_.size());
-    std::vector<std::int64_t> columns(row.size());
+    NameBatch names;
+    std::vector<std::int64_t> columns;
     for (nb::handle sequence : sequences) {
       if (!is_listed(sequence.ptr())) return nb::none();
       for (std::size_t k = 0; k < sources.size(); ++k)
         if (!read(sequence.ptr(), sources[k], texts[k])) return nb::none();
       const auto length = static_cast<std::int64_t>(PySequence_Fast_GET_SIZE(sequence.ptr()));
+      std::int64_t begin = 0;  // of the tokens whose names are in the batch
       for (std::int64_t t = 0; t < length; ++t) {
-        if (t > 0 || !skip_first_tokens) {
-          for (std::size_t k = 0; k < row.size(); ++k)
-            spell(templates_[k], texts, t, length, row[k]);
-          names.find(row, row.size(), columns.data());
-          for (const std::int64_t column : columns) found.add(column, 1.0);
+        if (t > 0 || !skip_first_tokens)
+          for (const auto& one : templates_) spell(one, texts, t, length, names);
+        if (!names.full() && t + 1 < length) continue;
+        table.find(names, columns);
+        const std::int64_t* column = columns.data();
+        for (; begin <= t; ++begin) {
+          if (begin > 0 || !skip_first_tokens)
+            for (std::size_t k = 0; k < templates_.size(); ++k) found.add(*column++, 1.0);
+          found.end_row();
         }
-        found.end_row();
+        names.clear();
       }
     }
     return to_python(std::move(found));
@@ -131,8 +136,8 @@ class TemplateKernel {
   }
 
   static void spell(const PieceTemplate& t, const std::vector<std::vector<Piece>>& texts,
-                    std::int64_t token, std::int64_t length, PiecedName& name) {
-    name.clear();
+                    std::int64_t token, std::int64_t length, NameBatch& names) {
+    PiecedName& name = names.next(2 * t.commands.size() + 1);
     name.add(t.literals[0]);
     for (std::size_t k = 0; k < t.commands.size(); ++k) {
       const Command& c = t.commands[k];
@@ -140,7 +145,7 @@ class TemplateKernel {
           !c.absolute ? token + c.row : c.row > 0 ? c.row - 1 : length + c.row;
       if (at >= 0 && at < length) name.add(texts[c.source][at]);
       else name.add(c.markers[at < 0 ? -at - 1 : at - length]);
-      name.add(t.literals[k + 1]);
+      if (t.literals[k + 1].size) name.add(t.literals[k + 1]);  // the last one seldom has any text
     }
   }
 
@@ -168,13 +173,43 @@ static nb::object row_width(nb::list sequences) {
   return nb::int_(width);
 }
 
-// The features of one token: a string, a list of strings, or a dict of strings and numbers.
-class Item {
+// The features of some tokens, each a string, a list of strings, or a dict of strings and numbers.
+class Items {
  public:
   // False where the item is none of these.
   bool read(PyObject* item) {
+    const bool good = add_item(item);
+    ends_.push_back(values_.size());
+    return good;
+  }
+  bool full() const { return values_.size() >= kNames; }
+
+  // Look all of them up, and start anew.
+  void find(const proxqn::NameTable& table, FoundRows& found) {
+    static const Piece colon{std::string_view(":")};
+    for (const auto& [first, second] : texts_) {
+      PiecedName& name = names_.next(3);
+      name.add(first);
+      if (!second) continue;
+      name.add(colon);
+      name.add(*second);
+    }
+    table.find(names_, columns_);
+    names_.clear();
+    std::size_t i = 0;
+    for (const std::size_t end : ends_) {
+      for (; i < end; ++i) found.add(columns_[i], values_[i]);
+      found.end_row();
+    }
     texts_.clear();
     values_.clear();
+    ends_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kNames = 128;  // looked up at once
+
+  bool add_item(PyObject* item) {
     if (PyUnicode_CheckExact(item)) return add(item, nullptr, 1.0);
     if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
       PyObject** parts = PySequence_Fast_ITEMS(item);
@@ -190,23 +225,6 @@ class Item {
     return true;
   }
 
-  void find(const proxqn::NameTable& names, FoundRows& found) {
-    static const Piece colon{std::string_view(":")};
-    const std::size_t n = values_.size();
-    if (row_.size() < n) row_.resize(n);
-    columns_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      row_[i].clear();
-      row_[i].add(texts_[i].first);
-      if (!texts_[i].second) continue;
-      row_[i].add(colon);
-      row_[i].add(*texts_[i].second);
-    }
-    names.find(row_, n, columns_.data());
-    for (std::size_t i = 0; i < n; ++i) found.add(columns_[i], values_[i]);
-  }
-
- private:
   bool add(PyObject* name, PyObject* inner, double value) {
     const auto text = text_of(name);
     if (!text) return false;
@@ -234,23 +252,33 @@ class Item {
 
   std::vector<std::pair<Piece, std::optional<Piece>>> texts_;  // a name, or what stands around a colon
   std::vector<double> values_;
-  std::vector<PiecedName> row_;
+  std::vector<std::size_t> ends_;  // of the tokens
+  NameBatch names_;
   std::vector<std::int64_t> columns_;
 };
 
+// Ask for the strings of a list: they lie anywhere in memory.
+static void fetch(PyObject* item) {
+  if (!PyList_CheckExact(item)) return;
+  PyObject** parts = PySequence_Fast_ITEMS(item);
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
+  for (Py_ssize_t i = 0; i < n; ++i) __builtin_prefetch(parts[i]);
+}
+
 static nb::object find_items(const proxqn::NameTable& names, nb::list sequences) {
   FoundRows found;
-  Item item;
+  Items some;
   for (nb::handle sequence : sequences) {
     if (!is_listed(sequence.ptr())) return nb::none();
     PyObject** items = PySequence_Fast_ITEMS(sequence.ptr());
     const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence.ptr());
     for (Py_ssize_t t = 0; t < length; ++t) {
-      if (!item.read(items[t])) return nb::none();
-      item.find(names, found);
-      found.end_row();
+      if (t + 1 < length) fetch(items[t + 1]);
+      if (!some.read(items[t])) return nb::none();
+      if (some.full()) some.find(names, found);
     }
   }
+  some.find(names, found);
   return to_python(std::move(found));
 }
 
@@ -268,7 +296,8 @@ class NamesKernel : public proxqn::NameTable {
       const auto text = text_of(given.ptr());
       if (!text) return nb::none();
       const Piece whole(*text);
-      PiecedName name;
+      const Piece* room[1];
+      PiecedName name(room);
       name.add(whole);
       columns.push_back(find(name));
     }

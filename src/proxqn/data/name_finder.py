@@ -16,8 +16,6 @@ from proxqn.data.vocabulary import Vocabulary
 
 __all__ = ["NameFinder"]
 
-_MOST_COMMANDS = 15  # of a template: 31 pieces
-
 
 @final
 class NameFinder:
@@ -53,9 +51,7 @@ class NameFinder:
         self.has_edges = templates is not None and bool(templates.edge)
         self._good_columns: set[tuple[int, int | None]] = set()
         self._sources: dict[tuple[Any, ...], tuple[int, Command | None]] = {}
-        self._unigram: Any = None  # where there are no templates, or one is too long
-        self._edge: Any = None
-        if templates is not None and all(len(t.commands) <= _MOST_COMMANDS for t in templates):
+        if templates is not None:
             self._unigram = self._prepared(templates.unigram)
             self._edge = self._prepared(templates.edge)
 
@@ -70,7 +66,7 @@ class NameFinder:
         if self._templates is None:
             found = None if label_column is not None else self._names.find_items(sequences)
             return None if found is None else (FoundEntries(*found), None)
-        width = None if self._unigram is None else _kernels.row_width(sequences)
+        width = _kernels.row_width(sequences)
         if width is None:
             return None
         if (width, label_column) not in self._good_columns:
