@@ -1,16 +1,6 @@
-// Forward and backward in single precision: the recursions of chain.hpp on arrays [Lp/8][stride][8],
-// eight labels of a slot together (rows.hpp).
-//
-// The lanes of a register are labels, not sequences, so that rows are used as they lie. What a
-// batch's eight sequences are for is latency: their products with M are independent, and a row of M
-// is loaded once for four of them. A position is bound by multiply-adds and by stores, one a cycle, so
-// what is computed is stored once: the products end in what their sums are for. They are functions of
-// their own because inlined into a loop the compiler would not keep the sums in registers.
-//
-// Scaling. a_t = exp(x_t - m_t) (a_{t-1} M) / c_{t-1} is divided by its own sum c_t one position
-// later, when that is long known. So alpha holds a_t, and products are as small as exp(-2 (max Lambda -
-// min Lambda)); forward says so where that or R (chain.hpp) is too much for floats. Losses and pair
-// counts are summed in double.
+// Single-precision inference for the processor at hand. The kernels (single_kernels.hpp) are compiled
+// once for each kind instead of cloned: GCC takes shuffles of more than 16 bytes apart before it makes
+// clones, and compiles lambdas it does not inline for the plainest processor.
 #pragma once
 #include <utility>
 
@@ -22,375 +12,53 @@ constexpr double kSafeFloatRange = 75.0;
 constexpr int kFactorsAProduct = 8;  // factors of e^75 at most whose product a double can hold
 constexpr int kPairTokens = 64;  // tokens whose outer products are summed in single precision
 
-// Rows of eight labels: of label y (a multiple of 8) and sequence s of a batch, or any other number.
-struct RowsView {
-  float* first;
-  std::int64_t step;  // from one eight of labels to the next
-  PROXQN_INLINE float* at(std::int64_t y, int s) const { return first + y / kLanes * step + s * kLanes; }
-};
+}  // namespace proxqn
 
-// Two sequences in sixteen lanes, or one in eight: a reduction over each one's eight, in all of them.
-template <class V, class Op>
-PROXQN_INLINE V spread(V v, const Op& op) {
-  if constexpr (sizeof(V) == sizeof(float16)) {
-    v = op(v, __builtin_shuffle(v, word16{4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11}));
-    v = op(v, __builtin_shuffle(v, word16{2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13}));
-    return op(v, __builtin_shuffle(v, word16{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14}));
-  } else {
-    v = op(v, __builtin_shuffle(v, word8{4, 5, 6, 7, 0, 1, 2, 3}));
-    v = op(v, __builtin_shuffle(v, word8{2, 3, 0, 1, 6, 7, 4, 5}));
-    return op(v, __builtin_shuffle(v, word8{1, 0, 3, 2, 5, 4, 7, 6}));
-  }
-}
-template <class V>
-PROXQN_INLINE V spread_largest(V v) {
-  return spread(v, [](V a, V b) PROXQN_INLINED { return max(a, b); });
-}
-template <class V>
-PROXQN_INLINE V spread_sum(V v) {
-  return spread(v, [](V a, V b) PROXQN_INLINED { return a + b; });
-}
+#define PROXQN_KERNEL [[maybe_unused]] static __attribute__((noinline, flatten))
+#define PROXQN_TARGET plain
+#include "single_kernels.hpp"
+#undef PROXQN_TARGET
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define PROXQN_MANY_TARGETS
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#define PROXQN_TARGET v3
+#include "single_kernels.hpp"
+#undef PROXQN_TARGET
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#define PROXQN_TARGET v4
+#include "single_kernels.hpp"
+#undef PROXQN_TARGET
+#pragma GCC pop_options
+#endif
+#undef PROXQN_KERNEL
 
-// Calls body(P, first label) for the eights of labels, P <= 4 of them at a time.
+namespace proxqn {
+
+// Calls body(the kernels' forward_chunk, their backward_chunk).
 template <class Body>
-PROXQN_INLINE void label_tiles(std::int64_t Lp, const Body& body) {
-  std::int64_t y = 0;
-  for (; y + 4 * kLanes <= Lp; y += 4 * kLanes) body(std::integral_constant<int, 4>{}, y);
-  if (Lp - y == 3 * kLanes) body(std::integral_constant<int, 3>{}, y);
-  if (Lp - y == 2 * kLanes) body(std::integral_constant<int, 2>{}, y);
-  if (Lp - y == 1 * kLanes) body(std::integral_constant<int, 1>{}, y);
+void with_best_kernels(const Body& body) {
+#ifdef PROXQN_MANY_TARGETS
+  static const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
+                             __builtin_cpu_supports("avx512bw") &&
+                             __builtin_cpu_supports("avx512dq") &&
+                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+  if (has_v4) return body(v4::forward_chunk, v4::backward_chunk);
+  if (has_v3) return body(v3::forward_chunk, v3::backward_chunk);
+#endif
+  body(plain::forward_chunk, plain::backward_chunk);
 }
 
-// sum[q][p] = sum_i in(i, s + q) m[i][8p] for Q sequences. A lone one sums in four chains, as its
-// additions have nothing else to wait for.
-template <int Q, int P>
-PROXQN_INLINE void row_products(RowsView in, int s, const float* m, std::int64_t L,
-                                std::int64_t Lp, float8 (&sum)[Q][P]) {
-  constexpr int chains = Q == 1 ? 4 : 1;
-  float8 acc[chains][Q][P] = {};
-  auto add = [&](const float* from, std::int64_t i, float8 (&a)[Q][P]) PROXQN_INLINED {
-    float8 row[P];
-    for (int p = 0; p < P; ++p) row[p] = load_floats(m + i * Lp + p * kLanes);
-    for (int q = 0; q < Q; ++q)
-      for (int p = 0; p < P; ++p) a[q][p] += row[p] * from[q * kLanes];
-  };
-  std::int64_t i = 0;
-  for (; i + kLanes <= L; i += kLanes) {
-    const float* from = in.at(i, s);
-#pragma GCC unroll 8
-    for (int k = 0; k < kLanes; ++k) add(from + k, i + k, acc[k % chains]);
-  }
-  for (const float* from = in.at(i, s); i < L; ++i) add(from++, i, acc[0]);
-  for (int q = 0; q < Q; ++q)
-    for (int p = 0; p < P; ++p) {
-      sum[q][p] = acc[0][q][p];
-      for (int k = 1; k < chains; ++k) sum[q][p] += acc[k][q][p];
-    }
+inline void forward_chunk(const ChainOf<float>& c, const Transitions<float>& m, std::int64_t chunk,
+                          double step, double* losses) {
+  with_best_kernels([&](auto forward, auto) { forward(c, m, chunk, step, losses); });
 }
-
-// The product of `n` sequences' rows with m; done(y, s, its eight) says what is made of it, and
-// sums[n][8] gets the sums of that over the eights of labels.
-template <class Done>
-PROXQN_INLINE void batch_product(RowsView in, const float* m, std::int64_t L, std::int64_t Lp, int n,
-                                 float* sums, const Done& done) {
-  label_tiles(Lp, [=](auto p, std::int64_t y) PROXQN_INLINED {
-    auto some = [=](auto q, int s) PROXQN_INLINED {
-      constexpr int Q = q, P = p;
-      float8 product[Q][P];
-      row_products<Q, P>(in, s, m + y, L, Lp, product);
-#pragma GCC unroll 4
-      for (int i = 0; i < Q; ++i) {
-        float* sum = sums + (s + i) * kLanes;
-        float8 total = y > 0 ? load_floats(sum) : float8{};
-#pragma GCC unroll 4
-        for (int j = 0; j < P; ++j) total += done(y + j * kLanes, s + i, product[i][j]);
-        store_floats(sum, total);
-      }
-    };
-    if (n == 1) some(std::integral_constant<int, 1>{}, 0);
-    else
-      for (int s = 0; s < kLanes; s += 4) some(std::integral_constant<int, 4>{}, s);
-  });
-}
-
-// a = (before M) e / c and its sums.
-PROXQN_CLONES void forward_product(RowsView before, const float* m, RowsView e, const float* inverse,
-                                   std::int64_t L, std::int64_t Lp, int n, RowsView a, float* sums) {
-  batch_product(before, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
-    const float8 v = product * (load_floats(e.at(y, s)) * load_floats(inverse + s * kLanes));
-    store_floats(a.at(y, s), v);
-    return v;
-  });
-}
-
-// beta = v M' and the sums of a beta.
-PROXQN_CLONES void backward_product(RowsView v, const float* m, RowsView a, std::int64_t L,
-                                    std::int64_t Lp, int n, RowsView beta, float* sums) {
-  batch_product(v, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
-    store_floats(beta.at(y, s), product);
-    return load_floats(a.at(y, s)) * product;
-  });
-}
-
-// G[L][Lp] += sum_t a_t(i) v_t(j) over n tokens.
-PROXQN_CLONES void outer_products(RowsView a, RowsView v, int n, std::int64_t L,
-                                  std::int64_t Lp, double* G) {
-  constexpr int tile = 4;
-  label_tiles(Lp, [&](auto p, std::int64_t y) PROXQN_INLINED {
-    constexpr int P = p;
-    for (std::int64_t i = 0; i < L; i += tile) {
-      float8 sum[tile][P] = {};
-      const float* left = a.at(i, 0) + i % kLanes;
-      for (int t = 0; t < n; ++t)
-        for (int j = 0; j < P; ++j) {
-          const float8 right = load_floats(v.at(y + j * kLanes, t));
-          for (int k = 0; k < tile; ++k) sum[k][j] += right * left[t * kLanes + k];
-        }
-      for (int k = 0; k < tile; ++k)
-        for (int j = 0; j < P; ++j) {
-          double* g = G + (i + k) * Lp + y + j * kLanes;
-          store8(g, load8(g) + widen(sum[k][j]));
-        }
-    }
-  });
-}
-
-// Rows of some tokens on both sides of an outer product, and the sums G [Lp][Lp].
-struct PairRows {
-  RowsView left, right;  // of kPairTokens + 8 tokens
-  double* G;
-  int n = 0;
-  void add(int n_tokens, std::int64_t L, std::int64_t Lp) {
-    n += n_tokens;
-    if (n >= kPairTokens) flush(L, Lp);
-  }
-  void flush(std::int64_t L, std::int64_t Lp) {
-    outer_products(left, right, n, L, Lp, G);
-    n = 0;
-  }
-};
-
-// One batch of N sequences side by side, N = 8 or 1, with P eights of labels, or any number where P
-// is 0.
-template <int N, int P>
-struct SingleBatch {
-  using V = std::conditional_t<N == 1, float8, float16>;  // the rows of R neighbours
-  static constexpr int R = sizeof(V) / sizeof(float8);
-  static constexpr std::size_t kFactors = N * kLanes;  // a factor a sequence, in all lanes
-  const ChainOf<float>& c;
-  const Transitions<float>& m;
-  const std::int64_t batch, L = c.n_labels, T = c.length[batch];
-  const std::int64_t Lp = P > 0 ? P * kLanes : m.padded_labels;
-  const std::int32_t* lengths = c.lane_length + batch * kLanes;
-  const float step;
-  V real{}, low{};  // real: 1 where the last eight has labels; low: the least x - m_t
-
-  PROXQN_INLINE SingleBatch(const ChainOf<float>& chain, const Transitions<float>& transitions,
-                            std::int64_t b, double s)
-      : c(chain), m(transitions), batch(b), step(static_cast<float>(s)) {
-    for (int k = 0; k < R * kLanes; ++k) real[k] = Lp - kLanes + k % kLanes < L;
-  }
-
-  static PROXQN_INLINE V get(const float* p) {
-    V v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
-  }
-  static PROXQN_INLINE void put(float* p, V v) { std::memcpy(p, &v, sizeof v); }
-
-  PROXQN_INLINE std::int64_t slot(std::int64_t t) const { return c.first[batch] + t * N; }
-  PROXQN_INLINE RowsView rows(const float* array, std::int64_t t) const {
-    return {const_cast<float*>(array) + slot(t) * kLanes, c.stride * kLanes};
-  }
-  template <class Body>
-  PROXQN_INLINE void each_row(const Body& body) const {
-    for (std::int64_t y = 0; y < Lp; y += kLanes)
-      for (int s = 0; s < N; s += R) body(y, s);
-  }
-  PROXQN_INLINE void fetch(const float* array, std::int64_t t, std::int64_t ahead) const {
-    const RowsView lines = rows(array + ahead * kLanes, t);
-    for (std::int64_t y = 0; y < Lp; y += kLanes)
-      for (int s = 0; s < N; s += 2) __builtin_prefetch(lines.at(y, s), 1);
-  }
-
-  // e = exp(x_t - m_t) and high[N][8] = m_t, with x kept as scores or not. Where there is no label, x
-  // is the first eight's largest.
-  PROXQN_INLINE void exponentials(std::int64_t t, std::int64_t ahead, bool keep, RowsView e,
-                                  float* high) {
-    fetch(c.scores, t, ahead);
-    if (c.change) fetch(c.change, t, ahead);
-    const RowsView scores = rows(c.scores, t), change = rows(c.change, t);
-    for (int s = 0; s < N; s += R) {
-      V x[P > 0 ? P : 1], top{};  // x in registers if P > 0, else where e will be
-      for (std::int64_t y = 0; y < Lp; y += kLanes) {
-        V v = get(scores.at(y, s));
-        if (c.change) {
-          v += step * get(change.at(y, s));
-          if (keep) put(scores.at(y, s), v);
-        }
-        if (y + kLanes == Lp) v = real > 0.0f ? v : y > 0 ? top : first_label(v);
-        if constexpr (P > 0) x[y / kLanes] = v;
-        else put(e.at(y, s), v);
-        top = y > 0 ? max(top, v) : v;
-      }
-      top = spread_largest(top);
-      put(high + s * kLanes, top);
-      for (std::int64_t y = 0; y < Lp; y += P > 0 ? Lp : kLanes) {
-        if constexpr (P == 0) x[0] = get(e.at(y, s));
-        for (auto& z : x) z -= top, low = min(low, z);
-        exp_floats(x);
-        for (const auto& z : x) put(e.at(y, s) + (&z - x) * e.step, z);
-      }
-    }
-  }
-  static PROXQN_INLINE V first_label(V v) {
-    if constexpr (R == 1) return v[0] + V{};
-    else return __builtin_shuffle(v, word16{0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8});
-  }
-
-  // Writes losses of its sequences; false where the range is unsafe.
-  PROXQN_INLINE bool forward(float* work, double* losses) {
-    const RowsView e{work, N * kLanes};
-    alignas(64) float high[kFactors], inverse[kFactors], sums[kFactors] = {};
-    double loss[kLanes] = {}, product[kLanes] = {1, 1, 1, 1, 1, 1, 1, 1};  // of some c_t
-    Product<double> normaliser[kLanes];
-    V totals{};  // only shows whether any was NaN: max loses them
-    exponentials(0, kFetchAhead, false, e, high);
-    each_row([&](std::int64_t y, int s) PROXQN_INLINED {
-      const V v = get(e.at(y, s)) * (y + kLanes < Lp ? V{} + 1.0f : real);
-      put(rows(c.alpha, 0).at(y, s), v);
-      put(sums + s * kLanes, get(sums + s * kLanes) + v);
-    });
-    for (std::int64_t t = 0; t < T; ++t) {
-      fetch(c.alpha, t, kFetchAhead);
-      for (int s = 0; s < N; s += R) {
-        const V total = spread_sum(get(sums + s * kLanes));
-        put(sums + s * kLanes, total);
-        put(inverse + s * kLanes, 1.0f / total);
-        totals += total;
-      }
-      for (int s = 0; s < N; ++s) {
-        if (t >= lengths[s]) continue;
-        product[s] *= sums[s * kLanes];
-        double gained = high[s * kLanes];
-        if (c.labels) {
-          const std::int32_t* label = c.labels + slot(t) + s;
-          const std::int64_t at = c.at(*label, slot(t) + s);
-          gained -= c.change ? c.scores[at] + step * c.change[at] : c.scores[at];
-          if (t > 0) gained -= c.transitions[label[-N] * L + *label];
-        }
-        loss[s] += gained;
-      }
-      if (t % kFactorsAProduct == kFactorsAProduct - 1 || t + 1 == T)
-        for (int s = 0; s < N; ++s) normaliser[s].multiply(std::exchange(product[s], 1.0));
-      if (t + 1 == T) break;
-      exponentials(t + 1, kFetchAhead, false, e, high);
-      forward_product(rows(c.alpha, t), m.forward.get(), e, inverse, L, Lp, N, rows(c.alpha, t + 1),
-                      sums);
-    }
-    float least = 0.0f, nan = 0.0f;
-    for (int k = 0; k < R * kLanes; ++k) least = std::min(least, low[k]), nan += totals[k];
-    const double range = std::max(m.range - least, 2.0 * m.range);
-    if (!(range <= kSafeFloatRange) || std::isnan(nan)) return false;
-    for (int k = 0; k < N; ++k) {
-      const std::int64_t n = lengths[k];
-      if (n == 0) continue;
-      losses[c.lane_sequence[batch * kLanes + k]] =
-          loss[k] + normaliser[k].log(0) + (n - 1) * m.largest;
-    }
-    return true;
-  }
-
-  // As chain.hpp's, but the sum of a_t beta_t is divided out of v_t, so that no c_t is needed:
-  //   n_t = 1 / sum_y a_t(y) beta_t(y),   v_t = n_t exp(x_t - m_t) beta_t,   beta_{t-1} = M v_t,
-  //   P(y_t = y) = n_t a_t(y) beta_t(y),   P(y_t = y, y_{t+1} = y') = n_t a_t(y) M(y, y') v_{t+1}(y').
-  PROXQN_INLINE void backward(float* work, PairRows& pairs) {
-    const RowsView e{work, N * kLanes}, beta{work + N * Lp, N * kLanes};
-    alignas(64) float high[kFactors], sums[kFactors] = {}, factor[kFactors], weight[kFactors] = {};
-    for (int s = 0; s < N; ++s)
-      if (lengths[s] > 0)
-        store_floats(weight + s * kLanes, fill_floats(static_cast<float>(
-            c.weights ? c.weights[c.lane_sequence[batch * kLanes + s]] : 1.0)));
-    exponentials(T - 1, -kFetchAhead, true, e, high);
-    for (std::int64_t t = T - 1; t >= 0; --t) {
-      const RowsView alpha = rows(c.alpha, t);
-      fetch(c.alpha, t, -kFetchAhead);
-      for (int s = 0; s < N; ++s) {
-        if (t + 1 < lengths[s]) continue;  // else the last position of a lane, or past it
-        float8 sum{};
-        for (std::int64_t y = 0; y < Lp; y += kLanes) {
-          store_floats(beta.at(y, s), fill_floats(1.0f));
-          sum += load_floats(alpha.at(y, s));
-        }
-        store_floats(sums + s * kLanes, sum);
-      }
-      for (int s = 0; s < N; s += R)
-        put(factor + s * kLanes, 1.0f / spread_sum(get(sums + s * kLanes)));
-      const RowsView left{pairs.left.at(0, pairs.n), pairs.left.step};
-      each_row([&](std::int64_t y, int s) PROXQN_INLINED {
-        const V a = get(alpha.at(y, s)) * (get(factor + s * kLanes) * get(weight + s * kLanes));
-        put(left.at(y, s), a);
-        put(alpha.at(y, s), a * get(beta.at(y, s)));
-      });
-      for (int s = 0; s < N; ++s)
-        if (t >= lengths[s]) store_floats(factor + s * kLanes, float8{});
-        else if (c.labels) c.alpha[c.at(c.labels[slot(t) + s], slot(t) + s)] -= weight[s * kLanes];
-      if (t + 1 < T) pairs.add(N, L, Lp);
-      if (t == 0) break;
-      const RowsView v{pairs.right.at(0, pairs.n), pairs.right.step};
-      each_row([&](std::int64_t y, int s) PROXQN_INLINED {
-        put(v.at(y, s), get(e.at(y, s)) * get(beta.at(y, s)) * get(factor + s * kLanes));
-      });
-      exponentials(t - 1, -kFetchAhead, true, e, high);
-      backward_product(v, m.backward.get(), rows(c.alpha, t - 1), L, Lp, N, beta, sums);
-    }
-  }
-};
-
-template <int P>
-PROXQN_INLINE void forward_singles(const ChainOf<float>& c, const Transitions<float>& m,
-                                   std::int64_t chunk, double step, double* losses) {
-  auto work = scratch<float>(m.padded_labels * kLanes);
-  for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
-    c.log_domain[b] = !(c.width[b] == kLanes
-                            ? SingleBatch<kLanes, P>(c, m, b, step).forward(work.get(), losses)
-                            : SingleBatch<1, P>(c, m, b, step).forward(work.get(), losses));
-}
-
-template <int P>
-PROXQN_INLINE void backward_singles(const ChainOf<float>& c, const Transitions<float>& m,
-                                    std::int64_t chunk, double step, double* G) {
-  constexpr std::int64_t pair_step = (kPairTokens + kLanes) * kLanes;
-  const std::int64_t L = c.n_labels, Lp = m.padded_labels;
-  auto work = scratch<float>(2 * Lp * kLanes), sides = scratch<float>(2 * pair_step * Lp / kLanes);
-  auto sums = scratch(Lp * Lp);
-  PairRows pairs{{sides.get(), pair_step}, {sides.get() + pair_step * Lp / kLanes, pair_step}, sums.get()};
-  // The last batch first: then what is fetched ahead is needed next, at the end of a batch, too.
-  for (std::int64_t b = c.chunk[chunk + 1] - 1; b >= c.chunk[chunk]; --b) {
-    if (c.width[b] == kLanes) SingleBatch<kLanes, P>(c, m, b, step).backward(work.get(), pairs);
-    else SingleBatch<1, P>(c, m, b, step).backward(work.get(), pairs);
-  }
-  pairs.flush(L, Lp);
-  for (std::int64_t i = 0; i < L; ++i)
-    for (std::int64_t j = 0; j < L; ++j) G[i * L + j] += m.forward[i * Lp + j] * sums[i * Lp + j];
-}
-
-// The number of eights is known to the compiler where it is small.
-PROXQN_CLONES void forward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
-                                 std::int64_t chunk, double step, double* losses) {
-  switch (m.padded_labels / kLanes) {
-    case 3: return forward_singles<3>(c, m, chunk, step, losses);
-    case 4: return forward_singles<4>(c, m, chunk, step, losses);
-    default: return forward_singles<0>(c, m, chunk, step, losses);
-  }
-}
-PROXQN_CLONES void backward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
-                                  std::int64_t chunk, double step, double* G) {
-  switch (m.padded_labels / kLanes) {
-    case 3: return backward_singles<3>(c, m, chunk, step, G);
-    case 4: return backward_singles<4>(c, m, chunk, step, G);
-    default: return backward_singles<0>(c, m, chunk, step, G);
-  }
+inline void backward_chunk(const ChainOf<float>& c, const Transitions<float>& m, std::int64_t chunk,
+                           double step, double* G) {
+  with_best_kernels([&](auto, auto backward) { backward(c, m, chunk, step, G); });
 }
 
 }  // namespace proxqn
