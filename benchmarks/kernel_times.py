@@ -14,6 +14,7 @@ from benchmarks.problems import Spec
 from proxqn import _kernels
 from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.oracles.chain_kernel import chain_kernel
+from proxqn.oracles.chain_scores import SingleScores
 from proxqn.penalties import ElasticNet
 from proxqn.problem import SparseVector
 from proxqn.solvers.prox_qn import ProxQN
@@ -130,13 +131,24 @@ def _sizes(problem: Problem, oracle: ChainOracle, working: Any, recorder: Kernel
         E_A=int(counts[columns].sum()),
         E_features=int(counts[np.unique(columns)].sum()),
         columns=len(np.unique(columns)),
-        adds=int(np.minimum(8 * counts[columns], problem.X.shape[0]).sum()),
+        adds=_adds(oracle, working[: len(columns)], counts),
         real=4 if oracle.single else 8,
         n_inner=rows.shape[0],
         m=recorder.descent[3],
         inner_real=rows.itemsize,
         passes=0.0,
     )
+
+
+def _adds(oracle: ChainOracle, working: Any, counts: Any) -> int:
+    """Count by eights of labels: an entry adds all eight, a mask one label of all tokens."""
+    L = oracle.n_labels
+    scores = oracle._scores
+    rank = scores._rank if isinstance(scores, SingleScores) else np.arange(L)
+    eights, n_labels = np.unique(
+        working // L * L + rank[working % L] // 8, return_counts=True
+    )  # fewer than L eights, so the numbers are apart
+    return int(np.minimum(8 * counts[eights // L], n_labels * oracle.layout.n_tokens).sum())
 
 
 def _oracle_times(
