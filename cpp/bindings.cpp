@@ -10,6 +10,7 @@
 
 #include "arrays.hpp"
 #include "chain.hpp"
+#include "draws.hpp"
 #include "features.hpp"
 #include "rows.hpp"
 #include "single_chain.hpp"
@@ -19,6 +20,8 @@
 #include "tree.hpp"
 
 using namespace nb::literals;
+
+#include "sampled_bindings.hpp"
 
 using SweepResult = std::tuple<Array<std::int64_t>, Array<double>, double>;
 static SweepResult to_numpy(proxqn::Sweep&& found) {
@@ -57,6 +60,17 @@ class ChainKernel {
     double* out = pairs.data();
     nb::gil_scoped_release release;
     proxqn::backward(c, step, n_jobs, out);
+  }
+
+  DrawsResult draw(Array<const double, 2> transitions, std::int64_t n_pairs, double share,
+                   std::uint64_t seed, int n_jobs) {
+    const auto c = chain(scores_, std::nullopt, transitions);
+    proxqn::Draws draws;
+    {
+      nb::gil_scoped_release release;
+      draws = proxqn::draw(c, {n_pairs, share, seed}, n_jobs);
+    }
+    return to_numpy(std::move(draws));
   }
 
   void viterbi(Array<const double, 2> transitions, Array<std::int32_t> path, int n_jobs)
@@ -219,6 +233,21 @@ class FeatureKernel {
             to_numpy(std::move(value_start)), to_numpy(std::move(values))};
   }
 
+  std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>> run_columns(
+      Array<const std::int64_t> coordinates, std::int64_t n_labels,
+      Array<const std::int32_t> by_slot, Array<const std::int32_t> run,
+      Array<const std::int32_t> first, Array<const std::int32_t> second,
+      Array<const float> scale) const {
+    const auto f = features();
+    proxqn::Columns J;
+    {
+      nb::gil_scoped_release release;
+      J = proxqn::run_columns(f, coordinates.data(), coordinates.shape(0), n_labels, by_slot.data(),
+                              run.data(), first.data(), second.data(), scale.data());
+    }
+    return {to_numpy(std::move(J.start)), to_numpy(std::move(J.row)), to_numpy(std::move(J.value))};
+  }
+
   std::tuple<Array<std::int64_t>, Array<std::int32_t>> observed_pairs(
       Array<const std::int32_t> labels, std::int64_t n_labels) const {
     const auto f = features();
@@ -379,7 +408,8 @@ static nb::class_<ChainKernel<S>> bind_chain(nb::module_& m, const char* name) {
       .def("forward", &Kernel::forward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
            "step"_a, "transitions"_a, "losses"_a.noconvert(), "n_jobs"_a)
       .def("backward", &Kernel::backward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
-           "step"_a, "transitions"_a, "pairs"_a.noconvert(), "n_jobs"_a);
+           "step"_a, "transitions"_a, "pairs"_a.noconvert(), "n_jobs"_a)
+      .def("draw", &Kernel::draw, "transitions"_a, "n_pairs"_a, "share"_a, "seed"_a, "n_jobs"_a);
 }
 
 #include "lattice_bindings.hpp"  // these need Array and expect
@@ -427,6 +457,8 @@ NB_MODULE(_kernels, m) {
       .def("sweep_single", &FeatureKernel::sweep_single, "rank"_a, "residuals"_a.noconvert(),
            "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
       .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a)
+      .def("run_columns", &FeatureKernel::run_columns, "coordinates"_a, "n_labels"_a, "by_slot"_a,
+           "run"_a, "first"_a, "second"_a, "scale"_a)
       .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);
 
   using Int32s = Array<const std::int32_t>;
@@ -457,6 +489,7 @@ NB_MODULE(_kernels, m) {
         exp_all(x.data(), x.shape(0), out.data());
       },
       "x"_a, "out"_a.noconvert(), "The vectorised exponential, for its test.");
+  bind_sampled(m);
   bind_lattice(m);
   bind_rivals(m);
   bind_tagging(m);

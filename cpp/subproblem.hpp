@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "random.hpp"
 #include "simd.hpp"
 
 namespace proxqn {
@@ -176,20 +177,6 @@ PROXQN_CLONES bool extend_rows(const double* s, const double* y, const double* b
 }
 
 constexpr std::int64_t kRowsAhead = 2;
-
-struct SplitMix64 {
-  std::uint64_t state;
-  std::uint64_t operator()() {
-    std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
-  }
-};
-
-inline void shuffle(std::vector<std::int64_t>& order, SplitMix64& random) {
-  for (std::uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-}
 
 // Rows of floats halve the traffic; the direction, not what is made of it, is then right to six digits.
 template <class R>

@@ -11,6 +11,7 @@ the cheapest thing that answers its question:
 ``accept(step)``      makes that point the current one; one backward pass
 ``gradient(A)``       partial derivatives on the coordinates A; sparse, no inference
 ``sweep(level)``      all coordinates with ``|g_j| > level``; sparse, over all data
+``sample_curvature``  a sparse J with ``E[JᵀJ] = ∇²ℓ`` on A; one forward pass and draws from it
 ====================  =======================================================================
 
 Rejected trial steps therefore never pay for a backward pass, a partial gradient touches only the
@@ -58,6 +59,17 @@ class Sweep:
 
     gradient: SparseVector
     largest: float
+
+
+@final
+@dataclass(frozen=True)
+class SparseColumns:
+    """A sparse matrix by columns. An entry may stand twice; then it is the sum."""
+
+    start: Ints  # [n + 1]
+    row: NDArray[np.int32]  # [entries]
+    value: NDArray[np.float32]  # [entries]
+    n_rows: int
 
 
 class Oracle(ABC):
@@ -132,6 +144,18 @@ class Oracle(ABC):
         """
         return np.ones(len(coordinates))
 
+    def sample_curvature(self, coordinates: Ints, n_rows: int, seed: int) -> SparseColumns | None:
+        """Return a random J with ``E[JᵀJ] = ∇²ℓ`` on the coordinates, or None where there is none.
+
+        Parameters
+        ----------
+        coordinates : array
+            Ascending.
+        n_rows : int
+            Of J, about: the variance falls with their number.
+        """
+        return None
+
     @property
     def single(self) -> bool:
         """Whether it works in single precision now: faster, right to six digits or so."""
@@ -184,7 +208,7 @@ class Penalty(ABC):
         """Return Ω*(g) given the entries of g above λ (the others contribute nothing)."""
 
 
-OPERATIONS = ("move", "forward", "backward", "gradient", "sweep")
+OPERATIONS = ("move", "forward", "backward", "gradient", "sweep", "draw")
 
 
 @final
@@ -289,6 +313,14 @@ class MeteredOracle(Oracle):
     def curvatures(self, coordinates: Ints) -> Floats:
         """Not counted: known from the data."""
         return self.oracle.curvatures(coordinates)
+
+    def sample_curvature(self, coordinates: Ints, n_rows: int, seed: int) -> SparseColumns | None:
+        """Count a draw."""
+        started = time.perf_counter()
+        found = self.oracle.sample_curvature(coordinates, n_rows, seed)
+        if found is not None:
+            self._charge("draw", started)
+        return found
 
     @property
     def single(self) -> bool:

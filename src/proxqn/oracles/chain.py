@@ -20,11 +20,14 @@ from proxqn import _kernels
 from proxqn.capabilities import BlockOracle, BlockSteps, SampleOracle, SampleSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
+from proxqn.oracles.chain_draws import Sampling
 from proxqn.oracles.chain_kernel import check, feature_kernel
 from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores
-from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
+from proxqn.problem import Floats, Ints, Oracle, SparseColumns, SparseVector, Sweep
 
 _MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
+_PILOT = 500  # sequences that tell how often two labelings differ
+_MAX_PAIRS = 16  # of labelings of each sequence
 _Scores = TypeVar("_Scores", bound=ChainScores)
 
 
@@ -202,6 +205,26 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
                 self.data.squares()[column] * (share * (1.0 - share))[label],
                 max(n_pairs, 1) * pair_share * (1.0 - pair_share),
             ]
+        )
+
+    def sample_curvature(self, coordinates: Ints, n_rows: int, seed: int) -> SparseColumns | None:
+        """Draw labelings: the Hessian is the covariance of the features under the model."""
+        if not self._plain:
+            return None
+        few = min(1.0, _PILOT / self.n_samples)
+        pilot = self._scores.draw(self._transitions, Sampling(1, few, seed), self.n_jobs)
+        pairs = n_rows * few / max(len(pilot.scale), 1)  # that give about as many rows
+        n_pairs = max(1, min(round(pairs), _MAX_PAIRS))
+        how = Sampling(n_pairs, min(pairs, 1.0), seed)
+        draws = self._scores.draw(self._transitions, how, self.n_jobs)
+        split = np.searchsorted(coordinates, self._n_unigrams)
+        states = self._scores.run_columns(coordinates[:split], draws)
+        edges = draws.pair_columns(coordinates[split:] - self._n_unigrams)
+        return SparseColumns(
+            np.concatenate([states.start, states.start[-1] + edges.start[1:]]),
+            np.concatenate([states.row, edges.row]),
+            np.concatenate([states.value, edges.value]),
+            states.n_rows,
         )
 
     @property

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
+from proxqn.oracles.chain_draws import Draws, Sampling
 from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel, feature_kernel
-from proxqn.problem import Floats, Ints
+from proxqn.problem import Floats, Ints, SparseColumns
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
 
@@ -42,7 +43,7 @@ class ChainScores(ABC):
         weights: Floats | None,
     ) -> None:
         self._features = feature_kernel(kernels, data)
-        self._n_labels = n_labels
+        self._n_labels, self._n_slots = n_labels, layout.stride
         self.scores, self._change, self._alpha = (self._zeros(layout) for _ in range(3))
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
 
@@ -70,6 +71,20 @@ class ChainScores(ABC):
         """Move the scores; compute residuals and the expected counts of label pairs."""
         change = self._change if moving else None
         self.inference.backward(self._alpha, change, step, transitions, expected, n_jobs)
+
+    def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
+        """Draw pairs of labelings, and return where they differ."""
+        found = self.inference.draw(transitions, how.n_pairs, how.share, how.seed, n_jobs)
+        return Draws(*found)
+
+    def run_columns(self, coordinates: Ints, draws: Draws) -> SparseColumns:
+        """Return the differences of the features in the runs, by coordinate."""
+        order, by_slot = draws.by_slot(self._n_slots)
+        tokens = (draws.run[order], draws.first[order], draws.second[order])
+        start, row, value = self._features.run_columns(
+            coordinates, self._n_labels, by_slot, *tokens, draws.scale
+        )
+        return SparseColumns(start, row, value, len(draws.scale))
 
     @abstractmethod
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
@@ -155,6 +170,11 @@ class SingleScores(ChainScores):
         counts = np.empty_like(expected)
         super().backward(moving, step, ordered, counts, n_jobs)
         expected[:] = counts[np.ix_(self._rank, self._rank)]
+
+    def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
+        """Draw in the order of places, and name the labels."""
+        ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
+        return super().draw(ordered, how, n_jobs).relabel(self._order)
 
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
         """Walk the residuals, eight labels at a time."""

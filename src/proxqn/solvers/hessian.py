@@ -14,6 +14,7 @@ is the exact submatrix of the B one would have without shrinking.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import ModuleType
@@ -125,6 +126,11 @@ class CompactBFGS:
         self._S, self._Y = np.vstack([self._S, s]), np.vstack([self._Y, y])
         self._factors = self._extended(s, y)
         return True
+
+    def newest(self, n: int) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the last n pairs, oldest first."""
+        first = max(len(self) - n, 0)
+        return zip(self._S[first:], self._Y[first:], strict=True)
 
     def _drop_oldest(self, n: int) -> None:
         self._S, self._Y = self._S[n:], self._Y[n:]

@@ -10,6 +10,7 @@ that ends the run (``stopping``).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import final
@@ -22,6 +23,7 @@ from proxqn.solvers import curvature, line_search, subproblem
 from proxqn.solvers.hessian import CompactBFGS, Scaling
 from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.recording import Callback, Point, Recorder, Solution
+from proxqn.solvers.sampled import SampledModel
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet, starting_point
 
@@ -33,6 +35,11 @@ _INNER_SHARE = 0.1  # of the cost of inference
 _SINGLE_GAIN = 1e-6  # of the objective: a step that promises less is taken in double precision
 _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
+_RIDGE = 12.0  # times the mean square of an entry: what the draws may have missed
+_MIN_ROWS = 2000  # of the sampled curvature
+_SAMPLED_STEPS = 8  # iterations with the same draws
+_SAMPLED_PAIRS = 15
+_SAMPLED_PASSES = 20
 _LINEAR = 0.1  # of γ after a step that met no curvature
 
 
@@ -83,6 +90,9 @@ class ProxQN:
     single : bool
         Work in single precision, where the oracle can, while steps gain much more than its
         rounding; what is proved and returned is always in double precision.
+    draws : float
+        Rows of a curvature drawn from the probabilistic model, for each variable, where the oracle
+        can draw (``solvers/sampled.py``); from the second epoch on. 0 for the paper's pairs alone.
     armijo : Armijo
         The line search.
     seed : int
@@ -103,6 +113,7 @@ class ProxQN:
     shrink: bool = True
     lazy: bool = True
     single: bool = True
+    draws: float = 1.0
     armijo: Armijo = field(default_factory=Armijo)
     seed: int = 0
 
@@ -134,6 +145,7 @@ class ProxQN:
             first_share=1.0,
             lazy=False,
             single=False,
+            draws=0.0,
         )
 
     def minimize(
@@ -165,6 +177,9 @@ class _Run:
         self.oracle, self.penalty = record.oracle, record.penalty
         record.declare("inner", "memory")
         self.at = starting_point(SparseVector.empty())
+        self.sampled: SampledModel | None = None  # in place of the model, where there is one
+        self.until = math.inf  # the iteration at which its draws are to be replaced
+        self.sampled_from = math.inf  # the iteration of the first draws
         self.model = self._new_model(settings.gamma or 1.0, 0)
         self.cold = False  # whether it starts from zero with nothing known
         self.unscaled = False  # whether γ is still to be measured
@@ -203,7 +218,8 @@ class _Run:
         part = self.oracle.subsample(settings.warm_up, settings.seed)
         if part is None:
             return None
-        sketch = _Run(settings, self.record.sketch(part), self.kernels)
+        rough = replace(settings, draws=0.0)  # far from the solution throughout
+        sketch = _Run(rough, self.record.sketch(part), self.kernels)
         sketch.cooling, sketch.max_epochs = _SKETCH_COOLING, 2
         sketch.solve(SparseVector.empty())
         return sketch
@@ -235,7 +251,26 @@ class _Run:
                 self.oracle, self.penalty, at, point.loss, diagonal
             )
         self.at = at
+        # In the first epoch, far away, pairs learn faster.
+        self.sampled = self._draw() if settings.draws > 0.0 and record.epoch > 1 else None
         return None
+
+    def _draw(self) -> SampledModel | None:
+        """Draw the curvature at this point; pairs of earlier draws' iterations correct it."""
+        settings = self.settings
+        n_rows = int(settings.draws * len(self.at)) + _MIN_ROWS
+        columns = self.oracle.sample_curvature(self.at.coordinates, n_rows, settings.seed)
+        if columns is None:
+            return None
+        iteration = self.record.iteration
+        self.until = iteration + _SAMPLED_STEPS
+        self.sampled_from = min(self.sampled_from, iteration)
+        with self.record.timed("memory"):
+            model = SampledModel(columns, _RIDGE, self.kernels)
+            known = min(_SAMPLED_PAIRS, int(iteration - self.sampled_from))  # older ones mislead
+            for s, y in self.model.newest(known):
+                model.append(s, y)
+        return model
 
     def _run_epoch(self) -> Status | None:
         """Iterate on a shrinking working set until its violation is below the tolerance."""
@@ -243,11 +278,15 @@ class _Run:
             status = self.record.consult() or self._iterate()
             if status is not None:
                 return status
-            # After the very first step all variables are looked at again (the paper's M̂ = ∞).
-            second_look = self.cold and self.record.iteration == 1
-            if second_look or self.violation <= self.tolerance or self._within_reach():
+            if self._should_look() or self.violation <= self.tolerance or self._within_reach():
                 return None
             self._shrink()
+
+    def _should_look(self) -> bool:
+        """Whether it is time to look at all variables again, whatever has been reached."""
+        if self.sampled is not None:
+            return self.record.iteration >= self.until
+        return self.cold and self.record.iteration == 1  # the paper's M̂ = ∞
 
     def _within_reach(self) -> bool:
         """Whether the run would end if no variable outside the working set were violated.
@@ -264,20 +303,27 @@ class _Run:
         """Make one step: inner problem, line search, update. None if all went well."""
         event = ""
         fallbacks = (self._with_measured_scale, self._with_cautious_scale, None)
-        for fall_back in (self._refine, *fallbacks) if self.oracle.single else fallbacks:
+        first: list[Callable[[], None]] = [self._refine] if self.oracle.single else []
+        if self.sampled is not None:
+            first.append(self._without_draws)
+        for fall_back in (*first, *fallbacks):
             direction = self._direction()
             step = self._search(direction.d) if direction is not None else None
             if direction is not None and step is not None:
                 self._accept(direction, step, event)
                 return None
-            if fall_back == self._refine:
-                self._refine()
+            if fall_back in first:
+                fall_back()
                 continue
             reason = "B was not positive" if direction is None else "no step made progress"
             event = event or f"memory cleared: {reason}"
             if fall_back is not None:
                 fall_back()
         return Status.STALLED
+
+    def _without_draws(self) -> None:
+        """Go back to the pairs alone."""
+        self.sampled = None
 
     def _with_measured_scale(self) -> None:
         """Go back to B = γD, with γ as found here: the old one may be of another place."""
@@ -301,6 +347,15 @@ class _Run:
     def _direction(self) -> subproblem.Direction | None:
         settings, at = self.settings, self.at
         with self.record.timed("inner"):
+            if self.sampled is not None:
+                return self.sampled.solve(
+                    at.w,
+                    at.g,
+                    self.penalty,
+                    max_passes=_SAMPLED_PASSES,
+                    tolerance=settings.inner_tolerance * self.violation,
+                    seed=settings.seed + self.record.iteration,
+                )
             return subproblem.solve(
                 self.model,
                 at.w,
@@ -343,6 +398,8 @@ class _Run:
         at = WorkingSet(old.coordinates, old.w + s, g)
         self.violation = at.violation(self.penalty)
         with self.record.timed("memory"):
+            if self.sampled is not None:
+                self.sampled.append(s, g - old.g)
             if not self.model.append(s, g - old.g):
                 event = event or "pair left out: its curvature s·y is not positive"
                 if len(self.model) == 0:  # all that is known says that the loss is linear here
@@ -373,6 +430,8 @@ class _Run:
         if len(keep) < worth_it * len(self.at):
             self.at = self.at.take(keep)
             self.model.keep_rows(keep)
+            if self.sampled is not None:
+                self.sampled.keep_rows(keep)
 
     def _margin(self) -> float:
         return self.violation / self.oracle.n_samples

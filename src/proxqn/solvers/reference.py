@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from proxqn.problem import Floats
+from proxqn.problem import Floats, Ints
+from proxqn.random_numbers import SplitMix64
 
 
 def memory_rows(
@@ -35,27 +37,6 @@ def extend_rows(s: Floats, y: Floats, base: Floats, m: int, rows: Floats, diagon
     return True
 
 
-class _SplitMix64:
-    """The generator of ``cpp/subproblem.hpp``, so that both visit coordinates in one order."""
-
-    _MASK = (1 << 64) - 1
-
-    def __init__(self, seed: int) -> None:
-        self.state = seed
-
-    def __call__(self) -> int:
-        self.state = (self.state + 0x9E3779B97F4A7C15) & self._MASK
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & self._MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & self._MASK
-        return z ^ (z >> 31)
-
-    def shuffle(self, order: list[int]) -> None:
-        for i in range(len(order), 1, -1):
-            j = self() % i
-            order[i - 1], order[j] = order[j], order[i - 1]
-
-
 def coordinate_descent(
     w: Floats,
     g: Floats,
@@ -73,7 +54,7 @@ def coordinate_descent(
     """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by randomised coordinate descent."""
     rows, sign = rows[:, : 2 * m], np.tile([1.0, -1.0], m)
     dhat = np.zeros(2 * m)
-    random = _SplitMix64(seed)
+    random = SplitMix64(seed)
 
     def one_pass(order: list[int]) -> float:
         moved = 0.0
@@ -105,3 +86,62 @@ def coordinate_descent(
             if one_pass(free) <= 0.5 * tolerance:
                 break
     return spent
+
+
+class SampledModel:
+    """``B = ρI + JᵀJ`` and BFGS pairs, written out (``cpp/sampled.hpp``)."""
+
+    def __init__(
+        self,
+        start: Ints,
+        row: NDArray[np.int32],
+        value: NDArray[np.float32],
+        n_rows: int,
+        ridge: float,
+    ) -> None:
+        n = len(start) - 1
+        J = np.zeros((n_rows, n))
+        np.add.at(J, (row, np.repeat(np.arange(n), np.diff(start))), value)
+        self._B = ridge * np.eye(n) + J.T @ J
+
+    def append(self, s: Floats, y: Floats) -> bool:
+        """Update B so that Bs = y; False where sᵀy or sᵀBs is not positive."""
+        Bs = self._B @ s
+        if not (s @ y > 0.0 and s @ Bs > 0.0):
+            return False
+        self._B += np.outer(y, y) / (s @ y) - np.outer(Bs, Bs) / (s @ Bs)
+        return True
+
+    def keep(self, positions: Ints) -> None:
+        """Keep some coordinates."""
+        self._B = self._B[np.ix_(positions, positions)]
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal of B."""
+        return self._B.diagonal().copy()
+
+    def minimize(
+        self,
+        w: Floats,
+        g: Floats,
+        lam: float,
+        l2: float,
+        max_passes: int,
+        tolerance: float,
+        seed: int,
+        d: Floats,
+    ) -> float:
+        """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by coordinate descent, in order."""
+        a = self._B.diagonal()
+        passes, moved = 0, np.inf
+        while passes < max_passes and moved > tolerance:
+            passes += 1
+            moved = 0.0
+            for j in range(len(w)):
+                c = w[j] + d[j]
+                u = a[j] * c - (g[j] + self._B[j] @ d)
+                target = np.sign(u) * max(abs(u) - lam, 0.0) / (a[j] + l2)
+                if target != c:
+                    d[j] = target - w[j]
+                    moved = max(moved, a[j] * abs(target - c))
+        return float(passes)

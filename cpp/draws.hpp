@@ -1,0 +1,229 @@
+// Curvature from labelings drawn from the model.
+//
+// The Hessian of a chain's loss is the covariance of its features under P(.|x). With y and z drawn
+// independently, (phi(y) - phi(z)) (phi(y) - phi(z))' / 2 has this mean, and phi(y) - phi(z) is sparse:
+// only tokens on which they differ count. Where they agree on a token, what comes before is independent
+// of what comes after, and y and z could change places on one side of it alone; so products across such
+// a token are zero on average. Each run of tokens on which they differ is therefore a row of its own:
+// the same mean, less variance. J has these rows, scaled: E[J'J] is the Hessian.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "chain.hpp"
+#include "features.hpp"
+#include "random.hpp"
+
+namespace proxqn {
+
+// How much to draw: pairs of labelings of a random share of the sequences.
+struct Sampling {
+  std::int64_t n_pairs;
+  double share;
+  std::uint64_t seed;
+};
+
+struct Draws {
+  std::vector<std::int32_t> slot, run, first, second;   // tokens of a run and their two labels
+  std::vector<std::int32_t> edge_run, edge_first, edge_second;  // label pairs y L + y' at, before or after
+  std::vector<float> scale;                             // [runs] root of half the weight of a draw
+};
+
+// The filter A_t(y) = P(y_t = y | x_1..x_t), [T][Lp], one sequence at a time.
+template <class S>
+PROXQN_INLINE void filter(const ChainOf<S>& c, const Transitions<double>& m, std::int64_t slot,
+                          std::int64_t step, std::int64_t T, double* A) {
+  const std::int64_t L = c.n_labels, Lp = m.padded_labels;
+  for (std::int64_t t = 0; t < T; ++t, slot += step) {
+    double* a = A + t * Lp;
+    double highest = -std::numeric_limits<double>::infinity();
+    for (std::int64_t y = 0; y < L; ++y) highest = std::max(highest, a[y] = c.scores[c.at(y, slot)]);
+    for (std::int64_t y = 0; y < Lp; y += kLanes) store8(a + y, exp8(load8(a + y) - highest));
+    std::fill(a + L, a + Lp, 0.0);
+    double total = 0.0;
+    for (std::int64_t y = 0; y < Lp && t > 0; y += kLanes) {
+      double8 reached{};
+      for (std::int64_t from = 0; from < L; ++from)
+        reached += a[from - Lp] * load8(m.forward.get() + from * Lp + y);
+      store8(a + y, load8(a + y) * reached);
+    }
+    for (std::int64_t y = 0; y < L; ++y) total += a[y];
+    for (std::int64_t y = 0; y < L; ++y) a[y] /= total;
+  }
+}
+
+// Cumulative sums of A_t(y) exp Lambda(y, next), one list for each next label that a draw has.
+class Conditional {
+ public:
+  Conditional(const Transitions<double>& m, std::int64_t L) : m_(m), L_(L), sums_((L + 1) * L), known_(L + 1) {}
+  void forget() { std::fill(known_.begin(), known_.end(), 0); }
+  std::int32_t draw(const double* a, std::int32_t next, double u) {
+    double* sums = sums_.data() + next * L_;
+    if (!known_[next]) {
+      const double* onward = next < L_ ? m_.backward.get() + next * m_.padded_labels : nullptr;
+      double total = 0.0;
+      for (std::int64_t y = 0; y < L_; ++y) sums[y] = total += onward ? a[y] * onward[y] : a[y];
+      known_[next] = 1;
+    }
+    const double at = u * sums[L_ - 1];
+    std::int64_t y = 0;
+    while (y < L_ - 1 && sums[y] <= at) ++y;
+    return static_cast<std::int32_t>(y);
+  }
+
+ private:
+  const Transitions<double>& m_;
+  std::int64_t L_;
+  std::vector<double> sums_;           // [L+1][L], the last for the end of a sequence
+  std::vector<std::uint8_t> known_;
+};
+
+// Draw 2 n_pairs labelings, backwards: paths [2 n_pairs][T].
+inline void draw_paths(const double* A, const Transitions<double>& m, std::int64_t L, std::int64_t T,
+                       std::int64_t n, SplitMix64& random, Conditional& conditional,
+                       std::int32_t* paths) {
+  for (std::int64_t t = T - 1; t >= 0; --t) {
+    conditional.forget();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto next = t + 1 < T ? paths[i * T + t + 1] : static_cast<std::int32_t>(L);
+      paths[i * T + t] = conditional.draw(A + t * m.padded_labels, next, random.uniform());
+    }
+  }
+}
+
+inline void add_runs(const std::int32_t* paths, std::int64_t n_pairs, std::int64_t T, std::int64_t L,
+                     std::int64_t slot, std::int64_t step, float scale, Draws& out) {
+  for (std::int64_t pair = 0; pair < n_pairs; ++pair) {
+    const std::int32_t *y = paths + 2 * pair * T, *z = y + T;
+    std::int32_t run = -1;
+    for (std::int64_t t = 0; t < T; ++t) {
+      const bool before = t > 0 && y[t - 1] != z[t - 1], here = y[t] != z[t];
+      if (here && !before) {
+        run = static_cast<std::int32_t>(out.scale.size());
+        out.scale.push_back(scale);
+      }
+      if (here) {
+        out.slot.push_back(static_cast<std::int32_t>(slot + t * step));
+        out.run.push_back(run);
+        out.first.push_back(y[t]);
+        out.second.push_back(z[t]);
+      }
+      if (t > 0 && (here || before)) {
+        out.edge_run.push_back(run);
+        out.edge_first.push_back(static_cast<std::int32_t>(y[t - 1] * L + y[t]));
+        out.edge_second.push_back(static_cast<std::int32_t>(z[t - 1] * L + z[t]));
+      }
+    }
+  }
+}
+
+template <class S>
+PROXQN_INLINE void draw_batches(const ChainOf<S>& c, const Transitions<double>& m, std::int64_t first,
+                                std::int64_t last, const Sampling& how, Draws& out) {
+  Conditional conditional(m, c.n_labels);
+  std::vector<double> A;
+  std::vector<std::int32_t> paths;
+  for (std::int64_t b = first; b < last; ++b)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const std::int64_t T = c.lane_length[b * kLanes + lane];
+      if (T == 0) continue;
+      const std::int64_t sequence = c.lane_sequence[b * kLanes + lane];
+      SplitMix64 random{how.seed + 0xD1342543DE82EF95ULL * static_cast<std::uint64_t>(sequence + 1)};
+      if (how.share < 1.0 && random.uniform() >= how.share) continue;
+      const double weight = c.weights ? c.weights[sequence] : 1.0;
+      const double n_draws = 2.0 * static_cast<double>(how.n_pairs) * how.share;
+      A.resize(T * m.padded_labels);
+      paths.resize(2 * how.n_pairs * T);
+      filter(c, m, c.first[b] + lane, c.width[b], T, A.data());
+      draw_paths(A.data(), m, c.n_labels, T, 2 * how.n_pairs, random, conditional, paths.data());
+      add_runs(paths.data(), how.n_pairs, T, c.n_labels, c.first[b] + lane, c.width[b],
+               static_cast<float>(std::sqrt(weight / n_draws)), out);
+    }
+}
+PROXQN_CLONES inline void draw_chunk(const ChainOf<double>& c, const Transitions<double>& m, std::int64_t first,
+                              std::int64_t last, const Sampling& how, Draws& out) {
+  draw_batches(c, m, first, last, how, out);
+}
+PROXQN_CLONES inline void draw_chunk(const ChainOf<float>& c, const Transitions<double>& m, std::int64_t first,
+                              std::int64_t last, const Sampling& how, Draws& out) {
+  draw_batches(c, m, first, last, how, out);
+}
+
+// Each chunk draws on its own; runs are then numbered in the order of chunks.
+template <class S>
+Draws draw(const ChainOf<S>& c, const Sampling& how, int n_jobs) {
+  const Transitions<double> m(c.transitions, c.n_labels);
+  std::vector<Draws> parts(c.n_chunks);
+  parallel_for(c.n_chunks, n_jobs, [&](std::int64_t i) {
+    draw_chunk(c, m, c.chunk[i], c.chunk[i + 1], how, parts[i]);
+  });
+  Draws all;
+  for (Draws& part : parts) {
+    const auto before = static_cast<std::int32_t>(all.scale.size());
+    for (auto& run : part.run) run += before;
+    for (auto& run : part.edge_run) run += before;
+    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    append(all.slot, part.slot);
+    append(all.run, part.run);
+    append(all.first, part.first);
+    append(all.second, part.second);
+    append(all.edge_run, part.edge_run);
+    append(all.edge_first, part.edge_first);
+    append(all.edge_second, part.edge_second);
+    append(all.scale, part.scale);
+    part = Draws{};
+  }
+  return all;
+}
+
+// Columns of a sparse matrix. An entry may stand twice; then it is the sum.
+struct Columns {
+  std::vector<std::int64_t> start;   // [n+1]
+  std::vector<std::int32_t> row;
+  std::vector<float> value;
+};
+
+// The columns of J of some coordinates c L + y, ascending, from the runs' tokens sorted by slot:
+// those of slot i are by_slot[i] .. by_slot[i+1].
+inline Columns run_columns(const Features& f, const std::int64_t* coordinates, std::int64_t n,
+                           std::int64_t L, const std::int32_t* by_slot, const std::int32_t* run,
+                           const std::int32_t* first, const std::int32_t* second, const float* scale) {
+  Columns J;
+  J.start.assign(n + 1, 0);
+  std::vector<std::int64_t> place(L, -1);
+  std::vector<std::int64_t> end;
+  const auto visit = [&](std::int64_t begin, std::int64_t stop, const auto& entry) {
+    const std::int64_t column = coordinates[begin] / L, values = f.value_start[column];
+    for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = j;
+    for (std::int64_t e = f.start[column]; e < f.start[column + 1]; ++e) {
+      const std::int32_t slot = f.slots[e];
+      if (by_slot[slot] == by_slot[slot + 1]) continue;
+      const double x = values < 0 ? 1.0 : f.values[values + e - f.start[column]];
+      for (std::int32_t k = by_slot[slot]; k < by_slot[slot + 1]; ++k) {
+        const auto v = static_cast<float>(x * scale[run[k]]);
+        if (place[first[k]] >= 0) entry(place[first[k]], run[k], v);
+        if (place[second[k]] >= 0) entry(place[second[k]], run[k], -v);
+      }
+    }
+    for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = -1;
+  };
+  const auto all = [&](const auto& entry) {
+    for (std::int64_t begin = 0, stop; begin < n; begin = stop) {
+      for (stop = begin + 1; stop < n && coordinates[stop] / L == coordinates[begin] / L;) ++stop;
+      visit(begin, stop, entry);
+    }
+  };
+  all([&](std::int64_t j, std::int32_t, float) { ++J.start[j + 1]; });
+  for (std::int64_t j = 0; j < n; ++j) J.start[j + 1] += J.start[j];
+  J.row.resize(J.start[n]);
+  J.value.resize(J.start[n]);
+  end.assign(J.start.begin(), J.start.end() - 1);
+  all([&](std::int64_t j, std::int32_t r, float v) {
+    J.row[end[j]] = r;
+    J.value[end[j]++] = v;
+  });
+  return J;
+}
+
+}  // namespace proxqn

@@ -1,0 +1,295 @@
+// The inner problem with curvature drawn from the model (draws.hpp) and corrected by BFGS pairs:
+//     B = rho I + J'J + P P' - C C',
+// p and c as in subproblem.hpp, one of each a pair. J is sparse, by columns. Coordinate descent keeps
+// r = Jd and h = [p_1'd, -c_1'd, ...], so that a coordinate costs the entries of its column.
+//
+// Frequent features make the problem ill-conditioned and own most entries. The K coordinates with the
+// largest diagonal, the head, have their block of B written out: once their gradient is known a pass
+// over them costs K^2 multiply-adds in order, and they are solved well before the tail is visited again.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "draws.hpp"
+#include "random.hpp"
+#include "simd.hpp"
+#include "subproblem.hpp"
+
+namespace proxqn {
+
+constexpr std::int64_t kHead = 512;
+constexpr std::int64_t kHeadPasses = 20;
+constexpr double kGramCost = 3e8;   // multiply-adds to write out the head's block, at most
+
+PROXQN_CLONES inline void add_scaled(const float* x, float a, std::int64_t n, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+class SampledModel {
+ public:
+  SampledModel(Columns columns, std::int64_t n_rows, double ridge)
+      : J_(std::move(columns)), n_(static_cast<std::int64_t>(J_.start.size()) - 1), n_rows_(n_rows),
+        ridge_(ridge), diagonal_(n_, ridge) {
+    std::vector<float> r(n_rows_, 0.0f);
+    for (std::int64_t j = 0; j < n_; ++j) {  // an entry may stand twice
+      add_column(j, 1.0f, r.data());
+      diagonal_[j] += dot_column(j, r.data());
+      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] = 0.0f;
+    }
+    choose_head();
+    write_gram();
+  }
+
+  std::int64_t size() const { return n_; }
+  const std::vector<double>& diagonal() const { return diagonal_; }
+
+  // A pair: the BFGS update. False where s'y or s'Bs is not positive; then nothing changes.
+  bool append(const double* s, const double* y) {
+    std::vector<float> r(n_rows_, 0.0f), h(width_, 0.0f);
+    double sy = 0.0, sBs = 0.0;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      sy += s[j] * y[j];
+      if (s[j] != 0.0) add(j, s[j], r.data(), h.data());
+    }
+    std::vector<double> Bs(n_);
+    for (std::int64_t j = 0; j < n_; ++j) sBs += s[j] * (Bs[j] = product(j, s[j], r.data(), h.data()));
+    if (!(sy > 0.0 && sBs > 0.0)) return false;
+    if (2 * (m_ + 1) > width_) widen_rows(width_ + kRowTile);
+    const double p_scale = 1.0 / std::sqrt(sy), c_scale = 1.0 / std::sqrt(sBs);
+    for (std::int64_t j = 0; j < n_; ++j) {
+      const double p = y[j] * p_scale, c = Bs[j] * c_scale;
+      rows_[j * width_ + 2 * m_] = static_cast<float>(p);
+      rows_[j * width_ + 2 * m_ + 1] = static_cast<float>(c);
+      diagonal_[j] += p * p - c * c;
+    }
+    const auto K = static_cast<std::int64_t>(head_.size());
+    std::vector<float> p(K), c(K);
+    for (std::int64_t a = 0; a < K; ++a) {
+      p[a] = rows_[head_[a] * width_ + 2 * m_];
+      c[a] = rows_[head_[a] * width_ + 2 * m_ + 1];
+    }
+    for (std::int64_t a = 0; a < K; ++a) {
+      add_scaled(p.data(), p[a], K, gram_.data() + a * K);
+      add_scaled(c.data(), -c[a], K, gram_.data() + a * K);
+    }
+    ++m_;
+    return true;
+  }
+
+  // Keep some coordinates, ascending.
+  void keep(const std::int64_t* kept, std::int64_t count) {
+    std::vector<std::int64_t> place(n_, -1);
+    Columns J;
+    J.start.assign(1, 0);
+    std::vector<float> rows;
+    std::vector<double> diagonal(count);
+    rows.reserve(count * width_);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t j = kept[i];
+      place[j] = i;
+      J.row.insert(J.row.end(), J_.row.begin() + J_.start[j], J_.row.begin() + J_.start[j + 1]);
+      J.value.insert(J.value.end(), J_.value.begin() + J_.start[j], J_.value.begin() + J_.start[j + 1]);
+      J.start.push_back(static_cast<std::int64_t>(J.row.size()));
+      rows.insert(rows.end(), rows_.begin() + j * width_, rows_.begin() + (j + 1) * width_);
+      diagonal[i] = diagonal_[j];
+    }
+    std::vector<std::int64_t> stay, head;
+    for (std::size_t a = 0; a < head_.size(); ++a)
+      if (place[head_[a]] >= 0) {
+        stay.push_back(static_cast<std::int64_t>(a));
+        head.push_back(place[head_[a]]);
+      }
+    std::vector<float> gram(stay.size() * stay.size());
+    for (std::size_t a = 0; a < stay.size(); ++a)
+      for (std::size_t b = 0; b < stay.size(); ++b)
+        gram[a * stay.size() + b] = gram_[stay[a] * head_.size() + stay[b]];
+    J_ = std::move(J);
+    rows_ = std::move(rows);
+    diagonal_ = std::move(diagonal);
+    head_ = std::move(head);
+    gram_ = std::move(gram);
+    n_ = count;
+    find_tail();
+  }
+
+  // min_d g'd + d'Bd/2 + lam |w + d|_1 + (l2/2)|w + d|^2 by coordinate descent: passes over the head
+  // and the tail's coordinates that are off zero until they settle, then over all, until no coordinate's
+  // gradient moves by more than the tolerance. Returns the passes made, as shares of all coordinates.
+  double minimize(const double* w, const double* g, double lam, double l2, std::int64_t max_passes,
+                  double tolerance, std::uint64_t seed, double* d) const {
+    const Penalty penalty{lam, l2};
+    SplitMix64 random{seed};
+    std::vector<float> r(n_rows_, 0.0f), h(width_, 0.0f);
+    std::vector<std::int64_t> head(head_.size()), tail = tail_, free;
+    std::iota(head.begin(), head.end(), 0);
+    double spent = 0.0;
+    while (spent < static_cast<double>(max_passes)) {
+      shuffle(tail, random);
+      double moved = solve_head(w, g, penalty, tolerance, head, random, r.data(), h.data(), d);
+      moved = std::max(moved, visit_tail(w, g, penalty, tail, r.data(), h.data(), d));
+      spent += 1.0;
+      if (moved <= tolerance) break;
+      free.clear();
+      for (const std::int64_t j : tail_)
+        if (d[j] != 0.0 || w[j] != 0.0) free.push_back(j);
+      const double price = static_cast<double>(free.size() + head.size()) / static_cast<double>(n_);
+      while (spent < static_cast<double>(max_passes) && price < 1.0) {
+        shuffle(free, random);
+        moved = solve_head(w, g, penalty, tolerance, head, random, r.data(), h.data(), d);
+        moved = std::max(moved, visit_tail(w, g, penalty, free, r.data(), h.data(), d));
+        spent += price;
+        if (moved <= 0.5 * tolerance) break;
+      }
+    }
+    return spent;
+  }
+
+ private:
+  struct Penalty {
+    double lam, l2;
+    // The best c + z for a one-dimensional model with curvature a and slope b at c.
+    double target(double a, double b, double c) const {
+      const double u = a * c - b;
+      return u > lam ? (u - lam) / (a + l2) : u < -lam ? (u + lam) / (a + l2) : 0.0;
+    }
+  };
+
+  double dot_column(std::int64_t j, const float* r) const {
+    float even = 0.0f, odd = 0.0f;
+    std::int64_t e = J_.start[j];
+    for (; e + 1 < J_.start[j + 1]; e += 2) {
+      even += J_.value[e] * r[J_.row[e]];
+      odd += J_.value[e + 1] * r[J_.row[e + 1]];
+    }
+    if (e < J_.start[j + 1]) even += J_.value[e] * r[J_.row[e]];
+    return even + odd;
+  }
+  void add_column(std::int64_t j, float z, float* r) const {
+    for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] += z * J_.value[e];
+  }
+  void add(std::int64_t j, double z, float* r, float* h) const {
+    add_column(j, static_cast<float>(z), r);
+    add_row(rows_.data() + j * width_, static_cast<float>(z), width_, h);
+  }
+  double product(std::int64_t j, double d, const float* r, const float* h) const {  // (Bd)_j
+    return ridge_ * d + dot_column(j, r) + row_product(rows_.data() + j * width_, h, width_);
+  }
+
+  double visit_tail(const double* w, const double* g, const Penalty& penalty,
+                    const std::vector<std::int64_t>& order, float* r, float* h, double* d) const {
+    double moved = 0.0;
+    for (const std::int64_t j : order) {
+      const double a = diagonal_[j], c = w[j] + d[j];
+      const double target = penalty.target(a, g[j] + product(j, d[j], r, h), c), z = target - c;
+      if (z == 0.0) continue;
+      d[j] = target - w[j];  // exact: a coordinate that returns to zero is zero, not rounding
+      add(j, z, r, h);
+      moved = std::max(moved, a * std::fabs(z));
+    }
+    return moved;
+  }
+
+  // Passes over the head until it has settled; returns how far the first one moved it.
+  double solve_head(const double* w, const double* g, const Penalty& penalty, double tolerance,
+                    std::vector<std::int64_t>& order, SplitMix64& random, float* r, float* h,
+                    double* d) const {
+    const auto K = static_cast<std::int64_t>(head_.size());
+    std::vector<float> slope(K);
+    std::vector<double> before(K);
+    for (std::int64_t a = 0; a < K; ++a) {
+      const std::int64_t j = head_[a];
+      before[a] = d[j];
+      slope[a] = static_cast<float>(g[j] + product(j, d[j], r, h));
+    }
+    double first = 0.0;
+    for (std::int64_t pass = 0; pass < kHeadPasses; ++pass) {
+      shuffle(order, random);
+      double moved = 0.0;
+      for (const std::int64_t a : order) {
+        const std::int64_t j = head_[a];
+        const double curvature = diagonal_[j], c = w[j] + d[j];
+        const double target = penalty.target(curvature, slope[a], c), z = target - c;
+        if (z == 0.0) continue;
+        d[j] = target - w[j];
+        add_scaled(gram_.data() + a * K, static_cast<float>(z), K, slope.data());
+        moved = std::max(moved, curvature * std::fabs(z));
+      }
+      if (pass == 0) first = moved;
+      if (moved <= 0.3 * tolerance) break;
+    }
+    for (std::int64_t a = 0; a < K; ++a)
+      if (d[head_[a]] != before[a]) add(head_[a], d[head_[a]] - before[a], r, h);
+    return first;
+  }
+
+  void choose_head() {
+    std::vector<std::int64_t> order(n_);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [this](std::int64_t a, std::int64_t b) {
+      return diagonal_[a] != diagonal_[b] ? diagonal_[a] > diagonal_[b] : a < b;
+    });
+    std::vector<double> entries(n_rows_, 0.0);
+    double cost = 0.0;
+    std::int64_t K = 0;
+    for (; K < std::min(kHead, n_) && cost < kGramCost; ++K)
+      for (std::int64_t e = J_.start[order[K]]; e < J_.start[order[K] + 1]; ++e)
+        cost += 2.0 * entries[J_.row[e]]++ + 1.0;
+    head_.assign(order.begin(), order.begin() + K);
+    std::sort(head_.begin(), head_.end());
+    find_tail();
+  }
+  void find_tail() {
+    std::vector<std::uint8_t> in_head(n_, 0);
+    for (const std::int64_t j : head_) in_head[j] = 1;
+    tail_.clear();
+    for (std::int64_t j = 0; j < n_; ++j)
+      if (!in_head[j]) tail_.push_back(j);
+  }
+
+  // The head's block of rho I + J'J, row by row of J.
+  void write_gram() {
+    const auto K = static_cast<std::int64_t>(head_.size());
+    std::vector<std::int64_t> start(n_rows_ + 1, 0);
+    for (const std::int64_t j : head_)
+      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) ++start[J_.row[e] + 1];
+    std::partial_sum(start.begin(), start.end(), start.begin());
+    std::vector<std::int32_t> place(start.back());
+    std::vector<float> value(start.back());
+    std::vector<std::int64_t> end(start.begin(), start.end() - 1);
+    for (std::int64_t a = 0; a < K; ++a)
+      for (std::int64_t e = J_.start[head_[a]]; e < J_.start[head_[a] + 1]; ++e) {
+        const std::int64_t at = end[J_.row[e]]++;
+        place[at] = static_cast<std::int32_t>(a);
+        value[at] = J_.value[e];
+      }
+    gram_.assign(K * K, 0.0f);
+    for (std::int64_t i = 0; i < n_rows_; ++i)
+      for (std::int64_t e = start[i]; e < start[i + 1]; ++e) {
+        float* row = gram_.data() + place[e] * K;
+        for (std::int64_t f = start[i]; f < start[i + 1]; ++f) row[place[f]] += value[e] * value[f];
+      }
+    for (std::int64_t a = 0; a < K; ++a) gram_[a * K + a] += static_cast<float>(ridge_);
+  }
+
+  void widen_rows(std::int64_t width) {
+    std::vector<float> rows(n_ * width, 0.0f);
+    for (std::int64_t j = 0; j < n_; ++j)
+      std::copy(rows_.begin() + j * width_, rows_.begin() + (j + 1) * width_, rows.begin() + j * width);
+    rows_ = std::move(rows);
+    width_ = width;
+  }
+
+  Columns J_;
+  std::int64_t n_, n_rows_;
+  double ridge_;
+  std::vector<double> diagonal_;
+  std::vector<float> rows_;            // [n][width] p_1, c_1, p_2, c_2, ..., zeros
+  std::int64_t m_ = 0, width_ = 0;
+  std::vector<std::int64_t> head_, tail_;
+  std::vector<float> gram_;            // [K][K] B on the head
+};
+
+}  // namespace proxqn

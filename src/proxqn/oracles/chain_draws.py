@@ -1,0 +1,71 @@
+"""Labelings drawn from a chain, as rows of a matrix J with ``E[JᵀJ] = ∇²ℓ``.
+
+The Hessian is the covariance of the features under the model, and half the outer product of the
+difference of two independent labelings' features has this mean (``cpp/draws.hpp``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxqn.problem import Ints, SparseColumns
+
+
+@final
+@dataclass(frozen=True)
+class Sampling:
+    """How much to draw."""
+
+    n_pairs: int  # of labelings of each sequence
+    share: float  # of the sequences
+    seed: int
+
+
+@final
+@dataclass(frozen=True)
+class Draws:
+    """Runs of tokens on which two labelings drawn from the model differ (``cpp/draws.hpp``)."""
+
+    slot: NDArray[np.int32]  # of each token of a run
+    run: NDArray[np.int32]
+    first: NDArray[np.int32]  # its label in the one labeling
+    second: NDArray[np.int32]  # and in the other
+    edge_run: NDArray[np.int32]  # of each pair of neighbours one of which is in the run
+    edge_first: NDArray[np.int32]  # y L + y' in the one labeling
+    edge_second: NDArray[np.int32]
+    scale: NDArray[np.float32]  # of each run's row
+
+    def relabel(self, label: Ints) -> Draws:
+        """Return the same with other numbers for the labels."""
+        pair = np.add.outer(label * len(label), label).ravel().astype(np.int32)
+        name = label.astype(np.int32)
+        return replace(
+            self,
+            first=name[self.first],
+            second=name[self.second],
+            edge_first=pair[self.edge_first],
+            edge_second=pair[self.edge_second],
+        )
+
+    def by_slot(self, n_slots: int) -> tuple[Ints, NDArray[np.int32]]:
+        """Return an order of the tokens by slot, and where those of each slot begin."""
+        ends = np.cumsum(np.bincount(self.slot, minlength=n_slots))
+        begins = np.concatenate([[0], ends]).astype(np.int32)
+        return np.argsort(self.slot, kind="stable"), begins
+
+    def pair_columns(self, pairs: Ints) -> SparseColumns:
+        """Return the differences of the counts of label pairs, which ascend, by pair."""
+        pair = np.concatenate([self.edge_first, self.edge_second])
+        run = np.concatenate([self.edge_run, self.edge_run])
+        value = np.repeat(np.array([1.0, -1.0], np.float32), len(self.edge_run)) * self.scale[run]
+        place = np.searchsorted(pairs, pair)
+        known = np.append(pairs, -1)[place] == pair
+        place, run, value = place[known], run[known], value[known]
+        order = np.argsort(place, kind="stable")
+        ends = np.cumsum(np.bincount(place, minlength=len(pairs)))
+        start = np.concatenate([[0], ends]).astype(np.int64)
+        return SparseColumns(start, run[order], value[order], len(self.scale))

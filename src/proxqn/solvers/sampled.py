@@ -1,0 +1,62 @@
+"""A second model of the loss: curvature drawn from the probabilistic model itself.
+
+The Hessian of a log-likelihood is a covariance, so draws from the model estimate it without any
+product of the loss: ``B = ρI + JᵀJ`` with a sparse J (``Oracle.sample_curvature``). What the draws
+have missed, BFGS pairs correct: ``B ← B - Bs(Bs)ᵀ/sᵀBs + yyᵀ/sᵀy``. Near the solution this needs a
+few iterations where pairs alone need a hundred; far from it the pairs are better, and cheaper.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import final
+
+import numpy as np
+
+from proxqn import _kernels
+from proxqn.problem import Floats, Ints, Penalty, SparseColumns
+from proxqn.solvers.subproblem import Direction
+
+
+@final
+class SampledModel:
+    """B on the rows of the working set.
+
+    Parameters
+    ----------
+    columns : SparseColumns
+        J on the working set.
+    ridge : float
+        ρ, for directions that no draw has met, in units of the mean square of J's entries.
+    """
+
+    def __init__(
+        self, columns: SparseColumns, ridge: float, kernels: ModuleType = _kernels
+    ) -> None:
+        unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
+        self._model = kernels.SampledModel(
+            columns.start, columns.row, columns.value, columns.n_rows, ridge * unit
+        )
+
+    def append(self, s: Floats, y: Floats) -> bool:
+        """Take in a pair; False where its curvature is not positive and it is left out."""
+        return bool(self._model.append(s, y))
+
+    def keep_rows(self, keep: Ints) -> None:
+        """Drop the rows of variables that leave the working set."""
+        self._model.keep(keep)
+
+    def solve(
+        self,
+        w: Floats,
+        g: Floats,
+        penalty: Penalty,
+        *,
+        max_passes: int,
+        tolerance: float,
+        seed: int,
+    ) -> Direction:
+        """Minimise the regularised model, as ``subproblem.solve`` does."""
+        d = np.zeros_like(w)
+        passes = self._model.minimize(w, g, penalty.lam, penalty.l2, max_passes, tolerance, seed, d)
+        return Direction(d, passes)

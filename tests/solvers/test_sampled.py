@@ -1,0 +1,83 @@
+"""The model of drawn curvature: the compiled one against the one written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.problems import random_chain
+
+from proxqn import _kernels
+from proxqn.penalties import ElasticNet
+from proxqn.problem import SparseColumns, SparseVector
+from proxqn.solvers import reference
+from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.sampled import SampledModel
+
+
+def random_columns(rng, n, n_rows, density=0.1):
+    counts = rng.binomial(n_rows, density, n)
+    counts[: n // 20] *= 3  # frequent ones, and rows that stand twice
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    row = rng.integers(0, n_rows, start[-1]).astype(np.int32)
+    return SparseColumns(start, row, rng.normal(size=start[-1]).astype(np.float32), n_rows)
+
+
+def both(columns, ridge=1.0):
+    return [SampledModel(columns, ridge, kernels) for kernels in (_kernels, reference)]
+
+
+@pytest.mark.parametrize("n", [1, 40, 700])  # 700: more than the head
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+def test_same_minimiser(n, l2):
+    rng = np.random.default_rng(n)
+    models = both(random_columns(rng, n, 60), ridge=20.0)
+    for _ in range(20):
+        s = rng.normal(size=n)
+        y = 20.0 * s + rng.normal(size=n)
+        assert models[0].append(s, y) == models[1].append(s, y)
+    keep = np.flatnonzero(rng.random(n) < 0.9) if n > 1 else np.array([0])
+    for model in models:
+        model.keep_rows(keep)
+    w = rng.normal(size=len(keep)) * (rng.random(len(keep)) < 0.5)
+    g = 20.0 * rng.normal(size=len(keep))
+    penalty = ElasticNet(10.0, l2=l2)
+    found = [model.solve(w, g, penalty, max_passes=500, tolerance=1e-5, seed=0) for model in models]
+    np.testing.assert_allclose(found[0].d, found[1].d, atol=2e-3 * np.abs(found[1].d).max())
+    assert np.count_nonzero(w + found[0].d == 0.0) > 0 or n == 1
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 60), n_rows=st.integers(1, 30))
+def test_same_diagonal(seed, n, n_rows):
+    rng = np.random.default_rng(seed)
+    columns = random_columns(rng, n, n_rows)
+    arguments = (columns.start, columns.row, columns.value, n_rows, 0.7)
+    models = [kernels.SampledModel(*arguments) for kernels in (_kernels, reference)]
+    for i in range(3):
+        s = rng.normal(size=n)
+        assert models[0].append(s, s + i * s) == models[1].append(s, s + i * s)
+    np.testing.assert_allclose(models[0].diagonal(), models[1].diagonal(), rtol=1e-3, atol=1e-3)
+
+
+def test_pair_without_curvature_is_left_out():
+    columns = random_columns(np.random.default_rng(0), 5, 9)
+    for model in both(columns):
+        s = np.ones(5)
+        assert not model.append(s, -s)
+        assert model.append(s, s)
+
+
+def test_draws_save_passes_and_change_nothing_else():
+    oracle = random_chain(1, n_labels=6, n_features=40, n_sequences=300, max_length=12).oracle()
+    start, penalty = SparseVector.empty(), ElasticNet(2.0)
+    solve = {
+        draws: ProxQN(draws=draws, warm_up=0.0).minimize(
+            oracle, penalty, start, tol=1e-9, max_iter=500
+        )
+        for draws in (0.0, 1.0)
+    }
+    assert solve[1.0].objective == pytest.approx(solve[0.0].objective, rel=1e-8)
+    passes = {draws: s.trace[-1].calls["forward"] for draws, s in solve.items()}
+    assert passes[1.0] < passes[0.0]
+    assert solve[1.0].trace[-1].calls["draw"] > 0
