@@ -172,7 +172,7 @@ def test_the_compiled_and_the_numpy_kernels_take_the_same_path():
     problem = random_chain(4, n_labels=3, n_sequences=15)
     penalty, start = ElasticNet(0.5), SparseVector.empty()
     runs = [
-        ProxQN().minimize(
+        ProxQN(draws=0.0).minimize(
             problem.oracle(**oracle), penalty, start, tol=1e-6, max_iter=100, **solver
         )
         for oracle, solver in (
@@ -185,6 +185,23 @@ def test_the_compiled_and_the_numpy_kernels_take_the_same_path():
     for ours, theirs in zip(list(runs[0].trace)[:6], list(runs[1].trace)[:6], strict=True):
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-7)
         assert (ours.nnz, ours.working_set) == (theirs.nnz, theirs.working_set)
+
+
+def test_the_compiled_and_the_numpy_kernels_draw_the_same_curvature():
+    problem = random_chain(4, n_labels=3, n_sequences=15)
+    penalty, start = ElasticNet(0.5), SparseVector.empty()
+    compiled = ProxQN().minimize(problem.oracle(), penalty, start, tol=1e-9, max_iter=100)
+    written_out = ProxQN().minimize(
+        problem.oracle(kernels=chain_reference),
+        penalty,
+        start,
+        tol=1e-9,
+        max_iter=100,
+        kernels=solver_reference,
+    )
+    assert compiled.trace[-1].calls["draw"] > 0
+    assert abs(len(compiled.trace) - len(written_out.trace)) <= 5
+    assert compiled.objective == pytest.approx(written_out.objective, rel=1e-8)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.5, 1e6])
@@ -360,6 +377,10 @@ class Interrupted(Oracle):
 
     def sample_losses(self):
         return self.oracle.sample_losses()
+
+    def sample_curvature(self, coordinates, n_rows, seed):
+        self._count()
+        return self.oracle.sample_curvature(coordinates, n_rows, seed)
 
 
 @pytest.mark.parametrize("at_call", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 23, 31, 46])
