@@ -489,7 +489,8 @@ NB_MODULE(_kernels, m) {
         exp_all(x.data(), x.shape(0), out.data());
       },
       "x"_a, "out"_a.noconvert(), "The vectorised exponential, for its test.");
-  bind_sampled(m);
+  bind_sampled<double>(m, "SampledModel");
+  bind_sampled<float>(m, "SingleSampledModel");
   bind_lattice(m);
   bind_rivals(m);
   bind_tagging(m);

@@ -24,20 +24,25 @@ constexpr std::int64_t kHead = 512;
 constexpr std::int64_t kHeadPasses = 20;
 constexpr double kGramCost = 3e8;   // multiply-adds to write out the head's block, at most
 
-PROXQN_CLONES inline void add_scaled(const float* x, float a, std::int64_t n, float* y) {
+PROXQN_CLONES inline void add_multiple(const float* x, float a, std::int64_t n, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+PROXQN_CLONES inline void add_multiple(const double* x, double a, std::int64_t n, double* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
+// R is the type of all running sums: floats are half the traffic, and right to six digits or so.
+template <class R>
 class SampledModel {
  public:
   SampledModel(Columns columns, std::int64_t n_rows, double ridge)
       : J_(std::move(columns)), n_(static_cast<std::int64_t>(J_.start.size()) - 1), n_rows_(n_rows),
         ridge_(ridge), diagonal_(n_, ridge) {
-    std::vector<float> r(n_rows_, 0.0f);
+    std::vector<R> r(n_rows_, R{});
     for (std::int64_t j = 0; j < n_; ++j) {  // an entry may stand twice
-      add_column(j, 1.0f, r.data());
+      add_column(j, R{1}, r.data());
       diagonal_[j] += dot_column(j, r.data());
-      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] = 0.0f;
+      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] = R{};
     }
     choose_head();
     write_gram();
@@ -48,7 +53,7 @@ class SampledModel {
 
   // A pair: the BFGS update. False where s'y or s'Bs is not positive; then nothing changes.
   bool append(const double* s, const double* y) {
-    std::vector<float> r(n_rows_, 0.0f), h(width_, 0.0f);
+    std::vector<R> r(n_rows_, R{}), h(width_, R{});
     double sy = 0.0, sBs = 0.0;
     for (std::int64_t j = 0; j < n_; ++j) {
       sy += s[j] * y[j];
@@ -61,19 +66,19 @@ class SampledModel {
     const double p_scale = 1.0 / std::sqrt(sy), c_scale = 1.0 / std::sqrt(sBs);
     for (std::int64_t j = 0; j < n_; ++j) {
       const double p = y[j] * p_scale, c = Bs[j] * c_scale;
-      rows_[j * width_ + 2 * m_] = static_cast<float>(p);
-      rows_[j * width_ + 2 * m_ + 1] = static_cast<float>(c);
+      rows_[j * width_ + 2 * m_] = static_cast<R>(p);
+      rows_[j * width_ + 2 * m_ + 1] = static_cast<R>(c);
       diagonal_[j] += p * p - c * c;
     }
     const auto K = static_cast<std::int64_t>(head_.size());
-    std::vector<float> p(K), c(K);
+    std::vector<R> p(K), c(K);
     for (std::int64_t a = 0; a < K; ++a) {
       p[a] = rows_[head_[a] * width_ + 2 * m_];
       c[a] = rows_[head_[a] * width_ + 2 * m_ + 1];
     }
     for (std::int64_t a = 0; a < K; ++a) {
-      add_scaled(p.data(), p[a], K, gram_.data() + a * K);
-      add_scaled(c.data(), -c[a], K, gram_.data() + a * K);
+      add_multiple(p.data(), p[a], K, gram_.data() + a * K);
+      add_multiple(c.data(), -c[a], K, gram_.data() + a * K);
     }
     ++m_;
     return true;
@@ -84,7 +89,7 @@ class SampledModel {
     std::vector<std::int64_t> place(n_, -1);
     Columns J;
     J.start.assign(1, 0);
-    std::vector<float> rows;
+    std::vector<R> rows;
     std::vector<double> diagonal(count);
     rows.reserve(count * width_);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -102,7 +107,7 @@ class SampledModel {
         stay.push_back(static_cast<std::int64_t>(a));
         head.push_back(place[head_[a]]);
       }
-    std::vector<float> gram(stay.size() * stay.size());
+    std::vector<R> gram(stay.size() * stay.size());
     for (std::size_t a = 0; a < stay.size(); ++a)
       for (std::size_t b = 0; b < stay.size(); ++b)
         gram[a * stay.size() + b] = gram_[stay[a] * head_.size() + stay[b]];
@@ -122,7 +127,7 @@ class SampledModel {
                   double tolerance, std::uint64_t seed, double* d) const {
     const Penalty penalty{lam, l2};
     SplitMix64 random{seed};
-    std::vector<float> r(n_rows_, 0.0f), h(width_, 0.0f);
+    std::vector<R> r(n_rows_, R{}), h(width_, R{});
     std::vector<std::int64_t> head(head_.size()), tail = tail_, free;
     std::iota(head.begin(), head.end(), 0);
     double spent = 0.0;
@@ -157,8 +162,8 @@ class SampledModel {
     }
   };
 
-  double dot_column(std::int64_t j, const float* r) const {
-    float even = 0.0f, odd = 0.0f;
+  double dot_column(std::int64_t j, const R* r) const {
+    R even{}, odd{};
     std::int64_t e = J_.start[j];
     for (; e + 1 < J_.start[j + 1]; e += 2) {
       even += J_.value[e] * r[J_.row[e]];
@@ -167,19 +172,19 @@ class SampledModel {
     if (e < J_.start[j + 1]) even += J_.value[e] * r[J_.row[e]];
     return even + odd;
   }
-  void add_column(std::int64_t j, float z, float* r) const {
+  void add_column(std::int64_t j, R z, R* r) const {
     for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] += z * J_.value[e];
   }
-  void add(std::int64_t j, double z, float* r, float* h) const {
-    add_column(j, static_cast<float>(z), r);
-    add_row(rows_.data() + j * width_, static_cast<float>(z), width_, h);
+  void add(std::int64_t j, double z, R* r, R* h) const {
+    add_column(j, static_cast<R>(z), r);
+    add_row(rows_.data() + j * width_, static_cast<R>(z), width_, h);
   }
-  double product(std::int64_t j, double d, const float* r, const float* h) const {  // (Bd)_j
+  double product(std::int64_t j, double d, const R* r, const R* h) const {  // (Bd)_j
     return ridge_ * d + dot_column(j, r) + row_product(rows_.data() + j * width_, h, width_);
   }
 
   double visit_tail(const double* w, const double* g, const Penalty& penalty,
-                    const std::vector<std::int64_t>& order, float* r, float* h, double* d) const {
+                    const std::vector<std::int64_t>& order, R* r, R* h, double* d) const {
     double moved = 0.0;
     for (const std::int64_t j : order) {
       const double a = diagonal_[j], c = w[j] + d[j];
@@ -194,15 +199,15 @@ class SampledModel {
 
   // Passes over the head until it has settled; returns how far the first one moved it.
   double solve_head(const double* w, const double* g, const Penalty& penalty, double tolerance,
-                    std::vector<std::int64_t>& order, SplitMix64& random, float* r, float* h,
+                    std::vector<std::int64_t>& order, SplitMix64& random, R* r, R* h,
                     double* d) const {
     const auto K = static_cast<std::int64_t>(head_.size());
-    std::vector<float> slope(K);
+    std::vector<R> slope(K);
     std::vector<double> before(K);
     for (std::int64_t a = 0; a < K; ++a) {
       const std::int64_t j = head_[a];
       before[a] = d[j];
-      slope[a] = static_cast<float>(g[j] + product(j, d[j], r, h));
+      slope[a] = static_cast<R>(g[j] + product(j, d[j], r, h));
     }
     double first = 0.0;
     for (std::int64_t pass = 0; pass < kHeadPasses; ++pass) {
@@ -214,7 +219,7 @@ class SampledModel {
         const double target = penalty.target(curvature, slope[a], c), z = target - c;
         if (z == 0.0) continue;
         d[j] = target - w[j];
-        add_scaled(gram_.data() + a * K, static_cast<float>(z), K, slope.data());
+        add_multiple(gram_.data() + a * K, static_cast<R>(z), K, slope.data());
         moved = std::max(moved, curvature * std::fabs(z));
       }
       if (pass == 0) first = moved;
@@ -257,7 +262,7 @@ class SampledModel {
       for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) ++start[J_.row[e] + 1];
     std::partial_sum(start.begin(), start.end(), start.begin());
     std::vector<std::int32_t> place(start.back());
-    std::vector<float> value(start.back());
+    std::vector<R> value(start.back());
     std::vector<std::int64_t> end(start.begin(), start.end() - 1);
     for (std::int64_t a = 0; a < K; ++a)
       for (std::int64_t e = J_.start[head_[a]]; e < J_.start[head_[a] + 1]; ++e) {
@@ -265,17 +270,17 @@ class SampledModel {
         place[at] = static_cast<std::int32_t>(a);
         value[at] = J_.value[e];
       }
-    gram_.assign(K * K, 0.0f);
+    gram_.assign(K * K, R{});
     for (std::int64_t i = 0; i < n_rows_; ++i)
       for (std::int64_t e = start[i]; e < start[i + 1]; ++e) {
-        float* row = gram_.data() + place[e] * K;
+        R* row = gram_.data() + place[e] * K;
         for (std::int64_t f = start[i]; f < start[i + 1]; ++f) row[place[f]] += value[e] * value[f];
       }
-    for (std::int64_t a = 0; a < K; ++a) gram_[a * K + a] += static_cast<float>(ridge_);
+    for (std::int64_t a = 0; a < K; ++a) gram_[a * K + a] += static_cast<R>(ridge_);
   }
 
   void widen_rows(std::int64_t width) {
-    std::vector<float> rows(n_ * width, 0.0f);
+    std::vector<R> rows(n_ * width, R{});
     for (std::int64_t j = 0; j < n_; ++j)
       std::copy(rows_.begin() + j * width_, rows_.begin() + (j + 1) * width_, rows.begin() + j * width);
     rows_ = std::move(rows);
@@ -286,10 +291,10 @@ class SampledModel {
   std::int64_t n_, n_rows_;
   double ridge_;
   std::vector<double> diagonal_;
-  std::vector<float> rows_;            // [n][width] p_1, c_1, p_2, c_2, ..., zeros
+  std::vector<R> rows_;            // [n][width] p_1, c_1, p_2, c_2, ..., zeros
   std::int64_t m_ = 0, width_ = 0;
   std::vector<std::int64_t> head_, tail_;
-  std::vector<float> gram_;            // [K][K] B on the head
+  std::vector<R> gram_;            // [K][K] B on the head
 };
 
 }  // namespace proxqn

@@ -4,6 +4,7 @@
 
 #include "sampled.hpp"
 
+template <class R>
 class SampledKernel {
  public:
   SampledKernel(Array<const std::int64_t> start, Array<const std::int32_t> row,
@@ -39,7 +40,7 @@ class SampledKernel {
   void expect_size(const Array<T>& a) const {
     expect(static_cast<std::int64_t>(a.shape(0)) == model_.size(), "one number a coordinate expected");
   }
-  proxqn::SampledModel model_;
+  proxqn::SampledModel<R> model_;
 };
 
 using Int32Array = Array<std::int32_t>;
@@ -52,14 +53,16 @@ static DrawsResult to_numpy(proxqn::Draws&& d) {
           to_numpy(std::move(d.edge_second)), to_numpy(std::move(d.scale))};
 }
 
-static void bind_sampled(nb::module_& m) {
-  nb::class_<SampledKernel>(m, "SampledModel")
+template <class R>
+static void bind_sampled(nb::module_& m, const char* name) {
+  using Kernel = SampledKernel<R>;
+  nb::class_<Kernel>(m, name)
       .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>, Array<const float>,
                     std::int64_t, double>(),
            "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a)
-      .def("append", &SampledKernel::append, "s"_a, "y"_a)
-      .def("keep", &SampledKernel::keep, "positions"_a)
-      .def("minimize", &SampledKernel::minimize, "w"_a, "g"_a, "lam"_a, "l2"_a, "max_passes"_a,
+      .def("append", &Kernel::append, "s"_a, "y"_a)
+      .def("keep", &Kernel::keep, "positions"_a)
+      .def("minimize", &Kernel::minimize, "w"_a, "g"_a, "lam"_a, "l2"_a, "max_passes"_a,
            "tolerance"_a, "seed"_a, "d"_a.noconvert())
-      .def("diagonal", &SampledKernel::diagonal);
+      .def("diagonal", &Kernel::diagonal);
 }

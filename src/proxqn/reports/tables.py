@@ -153,6 +153,7 @@ _PHASES = dict(
             "backward (marginals)",
             "gradient (working set)",
             "sweep (gradient, all weights)",
+            "draw (curvature)",
         ),
         strict=True,
     )

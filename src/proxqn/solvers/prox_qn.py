@@ -266,7 +266,7 @@ class _Run:
         self.until = iteration + _SAMPLED_STEPS
         self.sampled_from = min(self.sampled_from, iteration)
         with self.record.timed("memory"):
-            model = SampledModel(columns, _RIDGE, self.kernels)
+            model = SampledModel(columns, _RIDGE, self.kernels, single=settings.single)
             known = min(_SAMPLED_PAIRS, int(iteration - self.sampled_from))  # older ones mislead
             for s, y in self.model.newest(known):
                 model.append(s, y)

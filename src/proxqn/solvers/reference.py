@@ -145,3 +145,6 @@ class SampledModel:
                     d[j] = target - w[j]
                     moved = max(moved, a[j] * abs(target - c))
         return float(passes)
+
+
+SingleSampledModel = SampledModel

@@ -15,6 +15,7 @@ import numpy as np
 
 from proxqn import _kernels
 from proxqn.problem import Floats, Ints, Penalty, SparseColumns
+from proxqn.solvers.hessian import MANY_ROWS
 from proxqn.solvers.subproblem import Direction
 
 
@@ -28,15 +29,22 @@ class SampledModel:
         J on the working set.
     ridge : float
         ρ, for directions that no draw has met, in units of the mean square of J's entries.
+    single : bool
+        Compute in single precision where the model is large.
     """
 
     def __init__(
-        self, columns: SparseColumns, ridge: float, kernels: ModuleType = _kernels
+        self,
+        columns: SparseColumns,
+        ridge: float,
+        kernels: ModuleType = _kernels,
+        *,
+        single: bool = False,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
-        self._model = kernels.SampledModel(
-            columns.start, columns.row, columns.value, columns.n_rows, ridge * unit
-        )
+        large = len(columns.start) > MANY_ROWS
+        kind = kernels.SingleSampledModel if single and large else kernels.SampledModel
+        self._model = kind(columns.start, columns.row, columns.value, columns.n_rows, ridge * unit)
 
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where its curvature is not positive and it is left out."""
