@@ -22,7 +22,6 @@ namespace proxqn {
 
 constexpr std::int64_t kHead = 512;
 constexpr std::int64_t kHeadPasses = 20;
-constexpr double kGramCost = 3e8;   // multiply-adds to write out the head's block, at most
 
 PROXQN_CLONES inline void add_multiple(const float* x, float a, std::int64_t n, float* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
@@ -35,7 +34,8 @@ PROXQN_CLONES inline void add_multiple(const double* x, double a, std::int64_t n
 template <class R>
 class SampledModel {
  public:
-  SampledModel(Columns columns, std::int64_t n_rows, double ridge)
+  // budget: multiply-adds to write out the head's block, at most.
+  SampledModel(Columns columns, std::int64_t n_rows, double ridge, double budget)
       : J_(std::move(columns)), n_(static_cast<std::int64_t>(J_.start.size()) - 1), n_rows_(n_rows),
         ridge_(ridge), diagonal_(n_, ridge) {
     std::vector<R> r(n_rows_, R{});
@@ -44,7 +44,7 @@ class SampledModel {
       diagonal_[j] += dot_column(j, r.data());
       for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] = R{};
     }
-    choose_head();
+    choose_head(budget);
     write_gram();
   }
 
@@ -230,7 +230,7 @@ class SampledModel {
     return first;
   }
 
-  void choose_head() {
+  void choose_head(double budget) {
     std::vector<std::int64_t> order(n_);
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [this](std::int64_t a, std::int64_t b) {
@@ -239,7 +239,7 @@ class SampledModel {
     std::vector<double> entries(n_rows_, 0.0);
     double cost = 0.0;
     std::int64_t K = 0;
-    for (; K < std::min(kHead, n_) && cost < kGramCost; ++K)
+    for (; K < std::min(kHead, n_) && cost < budget; ++K)
       for (std::int64_t e = J_.start[order[K]]; e < J_.start[order[K] + 1]; ++e)
         cost += 2.0 * entries[J_.row[e]]++ + 1.0;
     head_.assign(order.begin(), order.begin() + K);

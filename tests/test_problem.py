@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.problems import full_gradient, go_to, random_chain, random_weights
 
-from proxqn.problem import OPERATIONS, MeteredOracle, Oracle, SparseVector, Sweep
+from proxqn.problem import OPERATIONS, MeteredOracle, Oracle, SparseColumns, SparseVector, Sweep
 
 
 class Slow(Oracle):
@@ -42,6 +42,10 @@ class Slow(Oracle):
     def sample_losses(self):
         return np.ones(5), None
 
+    def sample_curvature(self, coordinates, n_rows, seed):
+        time.sleep(0.006)
+        return SparseColumns(np.array([0, 0]), np.empty(0, np.int32), np.empty(0, np.float32), 0)
+
 
 def test_every_operation_is_counted_and_timed_under_its_own_name():
     meter = MeteredOracle(Slow())
@@ -53,12 +57,13 @@ def test_every_operation_is_counted_and_timed_under_its_own_name():
             lambda: meter.accept(0.5),
             lambda: meter.gradient(np.array([1])),
             lambda: meter.sweep(0.0),
+            lambda: meter.sample_curvature(np.array([1]), 5, 0),
         ],
         start=1,
     ):
         for _ in range(times):
             call()
-    assert meter.calls.counts == dict(zip(OPERATIONS, [1, 2, 3, 4, 5], strict=True))
+    assert meter.calls.counts == dict(zip(OPERATIONS, [1, 2, 3, 4, 5, 6], strict=True))
     for i, name in enumerate(OPERATIONS, start=1):
         assert meter.calls.seconds[name] >= i * 0.001 * i
 

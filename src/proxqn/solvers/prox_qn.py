@@ -38,8 +38,9 @@ _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE = 12.0  # times the mean square of an entry: what the draws may have missed
 _MIN_ROWS = 2000  # of the sampled curvature
 _SAMPLED_STEPS = 8  # iterations with the same draws
-_SAMPLED_PAIRS = 15
-_SAMPLED_PASSES = 20
+_SAMPLED_PAIRS = 15  # of before that correct new draws
+_SAMPLED_SHARE = 0.25  # of the cost of inference
+_MAX_BUDGET = 3e8  # multiply-adds, where nothing is known of that cost
 _LINEAR = 0.1  # of γ after a step that met no curvature
 
 
@@ -179,6 +180,7 @@ class _Run:
         self.at = starting_point(SparseVector.empty())
         self.sampled: SampledModel | None = None  # in place of the model, where there is one
         self.until = math.inf  # the iteration at which its draws are to be replaced
+        self.near = False  # whether an epoch has been solved: until then pairs learn faster
         self.sampled_from = math.inf  # the iteration of the first draws
         self.model = self._new_model(settings.gamma or 1.0, 0)
         self.cold = False  # whether it starts from zero with nothing known
@@ -251,8 +253,7 @@ class _Run:
                 self.oracle, self.penalty, at, point.loss, diagonal
             )
         self.at = at
-        # In the first epoch, far away, pairs learn faster.
-        self.sampled = self._draw() if settings.draws > 0.0 and record.epoch > 1 else None
+        self.sampled = self._draw() if self.near and settings.draws > 0.0 else None
         return None
 
     def _draw(self) -> SampledModel | None:
@@ -266,7 +267,14 @@ class _Run:
         self.until = iteration + _SAMPLED_STEPS
         self.sampled_from = min(self.sampled_from, iteration)
         with self.record.timed("memory"):
-            model = SampledModel(columns, _RIDGE, self.kernels, single=settings.single)
+            budget = min(_SAMPLED_SHARE * self.oracle.pass_cost, _MAX_BUDGET)
+            model = SampledModel(
+                columns,
+                _RIDGE,
+                self.kernels,
+                budget=max(budget, _MIN_BUDGET),
+                single=settings.single,
+            )
             known = min(_SAMPLED_PAIRS, int(iteration - self.sampled_from))  # older ones mislead
             for s, y in self.model.newest(known):
                 model.append(s, y)
@@ -278,6 +286,7 @@ class _Run:
             status = self.record.consult() or self._iterate()
             if status is not None:
                 return status
+            self.near |= self.violation <= self.tolerance
             if self._should_look() or self.violation <= self.tolerance or self._within_reach():
                 return None
             self._shrink()
@@ -352,7 +361,6 @@ class _Run:
                     at.w,
                     at.g,
                     self.penalty,
-                    max_passes=_SAMPLED_PASSES,
                     tolerance=settings.inner_tolerance * self.violation,
                     seed=settings.seed + self.record.iteration,
                 )

@@ -98,6 +98,7 @@ class SampledModel:
         value: NDArray[np.float32],
         n_rows: int,
         ridge: float,
+        budget: float,
     ) -> None:
         n = len(start) - 1
         J = np.zeros((n_rows, n))

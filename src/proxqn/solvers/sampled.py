@@ -8,6 +8,7 @@ few iterations where pairs alone need a hundred; far from it the pairs are bette
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 from typing import final
 
@@ -17,6 +18,9 @@ from proxqn import _kernels
 from proxqn.problem import Floats, Ints, Penalty, SparseColumns
 from proxqn.solvers.hessian import MANY_ROWS
 from proxqn.solvers.subproblem import Direction
+
+_FEW_PASSES, _MANY_PASSES = 5, 20  # of coordinate descent
+_PASS_COST = 4  # multiply-adds an entry of J: down and up its column, and the pairs
 
 
 @final
@@ -29,6 +33,8 @@ class SampledModel:
         J on the working set.
     ridge : float
         ρ, for directions that no draw has met, in units of the mean square of J's entries.
+    budget : float
+        Multiply-adds that building the model, and each inner problem, may cost.
     single : bool
         Compute in single precision where the model is large.
     """
@@ -39,12 +45,16 @@ class SampledModel:
         ridge: float,
         kernels: ModuleType = _kernels,
         *,
+        budget: float = math.inf,
         single: bool = False,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
         large = len(columns.start) > MANY_ROWS
         kind = kernels.SingleSampledModel if single and large else kernels.SampledModel
-        self._model = kind(columns.start, columns.row, columns.value, columns.n_rows, ridge * unit)
+        self._model = kind(
+            columns.start, columns.row, columns.value, columns.n_rows, ridge * unit, budget
+        )
+        self._affordable = budget / max(_PASS_COST * len(columns.row), 1)
 
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where its curvature is not positive and it is left out."""
@@ -60,11 +70,11 @@ class SampledModel:
         g: Floats,
         penalty: Penalty,
         *,
-        max_passes: int,
         tolerance: float,
         seed: int,
     ) -> Direction:
         """Minimise the regularised model, as ``subproblem.solve`` does."""
         d = np.zeros_like(w)
-        passes = self._model.minimize(w, g, penalty.lam, penalty.l2, max_passes, tolerance, seed, d)
+        most = int(min(max(self._affordable, _FEW_PASSES), _MANY_PASSES))
+        passes = self._model.minimize(w, g, penalty.lam, penalty.l2, most, tolerance, seed, d)
         return Direction(d, passes)
