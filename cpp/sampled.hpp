@@ -133,17 +133,18 @@ class SampledModel {
     double spent = 0.0;
     while (spent < static_cast<double>(max_passes)) {
       shuffle(tail, random);
-      double moved = solve_head(w, g, penalty, tolerance, head, random, r.data(), h.data(), d);
+      const std::int64_t most = tail_.empty() ? max_passes * kHeadPasses : kHeadPasses;
+      double moved = solve_head(w, g, penalty, tolerance, most, head, random, r.data(), h.data(), d);
       moved = std::max(moved, visit_tail(w, g, penalty, tail, r.data(), h.data(), d));
       spent += 1.0;
-      if (moved <= tolerance) break;
+      if (moved <= tolerance || tail_.empty()) break;
       free.clear();
       for (const std::int64_t j : tail_)
         if (d[j] != 0.0 || w[j] != 0.0) free.push_back(j);
       const double price = static_cast<double>(free.size() + head.size()) / static_cast<double>(n_);
       while (spent < static_cast<double>(max_passes) && price < 1.0) {
         shuffle(free, random);
-        moved = solve_head(w, g, penalty, tolerance, head, random, r.data(), h.data(), d);
+        moved = solve_head(w, g, penalty, tolerance, kHeadPasses, head, random, r.data(), h.data(), d);
         moved = std::max(moved, visit_tail(w, g, penalty, free, r.data(), h.data(), d));
         spent += price;
         if (moved <= 0.5 * tolerance) break;
@@ -199,7 +200,7 @@ class SampledModel {
 
   // Passes over the head until it has settled; returns how far the first one moved it.
   double solve_head(const double* w, const double* g, const Penalty& penalty, double tolerance,
-                    std::vector<std::int64_t>& order, SplitMix64& random, R* r, R* h,
+                    std::int64_t max_passes, std::vector<std::int64_t>& order, SplitMix64& random, R* r, R* h,
                     double* d) const {
     const auto K = static_cast<std::int64_t>(head_.size());
     std::vector<R> slope(K);
@@ -210,7 +211,7 @@ class SampledModel {
       slope[a] = static_cast<R>(g[j] + product(j, d[j], r, h));
     }
     double first = 0.0;
-    for (std::int64_t pass = 0; pass < kHeadPasses; ++pass) {
+    for (std::int64_t pass = 0; pass < max_passes; ++pass) {
       shuffle(order, random);
       double moved = 0.0;
       for (const std::int64_t a : order) {

@@ -38,7 +38,7 @@ _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE = 12.0  # times the mean square of an entry: what the draws may have missed
 _MIN_ROWS = 2000  # of the sampled curvature
 _SAMPLED_STEPS = 8  # iterations with the same draws
-_SAMPLED_PAIRS = 15  # of before that correct new draws
+_SAMPLED_PAIRS = 40  # of before that correct new draws
 _SAMPLED_SHARE = 0.25  # of the cost of inference
 _MAX_BUDGET = 3e8  # multiply-adds, where nothing is known of that cost
 _LINEAR = 0.1  # of γ after a step that met no curvature
@@ -272,7 +272,7 @@ class _Run:
                 columns,
                 _RIDGE,
                 self.kernels,
-                budget=max(budget, _MIN_BUDGET),
+                budget=max(budget, 5.0 * _MIN_BUDGET),
                 single=settings.single,
             )
             known = min(_SAMPLED_PAIRS, int(iteration - self.sampled_from))  # older ones mislead
