@@ -35,6 +35,7 @@ AS_IN_THE_THEORY: Final = ProxQN(
     warm_up=0.0,
     shrink=False,
     lazy=False,
+    draws=0.0,
 )
 CONSTANT_STEP: Final = ProxGD(relaxation=1.0)
 _END = 1e-12  # of λ: the violation at which rounding takes over
