@@ -152,7 +152,7 @@ class Oracle(ABC):
         coordinates : array
             Ascending.
         n_rows : int
-            Of J, about: the variance falls with their number.
+            Of J, about, or more where they are cheap: the variance falls with their number.
         """
         return None
 

@@ -26,7 +26,8 @@ from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores
 from proxqn.problem import Floats, Ints, Oracle, SparseColumns, SparseVector, Sweep
 
 _MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
-_PILOT = 500  # sequences that tell how often two labelings differ
+_PILOT = 10_000  # tokens that tell how often two labelings differ
+_ROW_COST = 2e4  # multiply-adds of inference beside which one more row costs little
 _MAX_PAIRS = 16  # of labelings of each sequence
 _Scores = TypeVar("_Scores", bound=ChainScores)
 
@@ -211,9 +212,11 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """Draw labelings: the Hessian is the covariance of the features under the model."""
         if not self._plain:
             return None
-        few = min(1.0, _PILOT / self.n_samples)
+        few = min(1.0, _PILOT / self.layout.n_tokens)
         pilot = self._scores.draw(self._transitions, Sampling(1, few, seed), self.n_jobs)
-        pairs = n_rows * few / max(len(pilot.scale), 1)  # that give about as many rows
+        rows = max(len(pilot.scale), 1) / few  # of a pair of labelings of every sequence
+        cheap = min(self.pass_cost / _ROW_COST, rows)
+        pairs = max(n_rows, cheap) / rows
         n_pairs = max(1, min(round(pairs), _MAX_PAIRS))
         how = Sampling(n_pairs, min(pairs, 1.0), seed)
         draws = self._scores.draw(self._transitions, how, self.n_jobs)

@@ -37,12 +37,10 @@ _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE = 12.0  # times the mean square of an entry: what the draws may have missed
 _MIN_ROWS = 2000  # of the sampled curvature
-_ROW_COST = 2e4  # multiply-adds of inference that buy a row: where it is dear, more are drawn
 _SAMPLED_STEPS = 8  # iterations with the same draws
 _SAMPLED_PAIRS = 40  # of before that correct new draws
 _SAMPLED_SHARE = 0.25  # of the cost of inference
-_MAX_COST = 1e10  # multiply-adds, where nothing is known of it
-_MAX_BUDGET = 3e8  # multiply-adds
+_MAX_BUDGET = 3e8  # multiply-adds, where nothing is known of that cost
 _LINEAR = 0.1  # of γ after a step that met no curvature
 
 
@@ -261,8 +259,7 @@ class _Run:
     def _draw(self) -> SampledModel | None:
         """Draw the curvature at this point; pairs of earlier draws' iterations correct it."""
         settings = self.settings
-        needed = settings.draws * len(self.at) + _MIN_ROWS
-        n_rows = int(max(needed, min(self.oracle.pass_cost, _MAX_COST) / _ROW_COST))
+        n_rows = int(settings.draws * len(self.at)) + _MIN_ROWS
         columns = self.oracle.sample_curvature(self.at.coordinates, n_rows, settings.seed)
         if columns is None:
             return None
