@@ -181,8 +181,10 @@ inline void gradient(const Features& f, const std::int64_t* coordinates, std::in
 
 PROXQN_CLONES void slot_major(const double* residuals, std::int64_t n_labels, std::int64_t stride,
                               std::int64_t first, std::int64_t last, std::int64_t Lp, double* out) {
-  for (std::int64_t s = first; s < last; ++s)
+  for (std::int64_t s = first; s < last; ++s) {
     for (std::int64_t y = 0; y < n_labels; ++y) out[s * Lp + y] = residuals[y * stride + s];
+    for (std::int64_t y = n_labels; y < Lp; ++y) out[s * Lp + y] = 0.0;
+  }
 }
 
 constexpr std::int64_t kRun = 1024;
@@ -345,7 +347,7 @@ inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride
                    const double* residuals, double threshold, const std::int64_t* pair_start,
                    const std::int32_t* pair_labels, int n_jobs) {
   const std::int64_t Lp = (n_labels + 7) / 8 * 8;
-  std::unique_ptr<double[]> rows(new double[stride * Lp]());
+  std::unique_ptr<double[]> rows(new double[stride * Lp]);  // first touched by the threads
   constexpr std::int64_t block = 1024;
   parallel_for((stride + block - 1) / block, n_jobs, [&](std::int64_t i) {
     slot_major(residuals, n_labels, stride, i * block, std::min(stride, (i + 1) * block), Lp,
