@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
 
-from benchmarks.measure import Record
+from benchmarks.measure import KINDS, Record
 from benchmarks.trainers import CRFSUITE, OURS
 
 LEVELS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -19,7 +19,7 @@ class Moment:
     seconds: float  # of training, the peer's own set-up left out
     with_setup: float
     iteration: int
-    passes: tuple[float | None, float | None, float | None]  # forward, backward, sweeps
+    passes: tuple[float | None, ...]  # forward, backward, sweeps, draws
 
 
 def moment(record: Record, objective: float) -> Moment | None:
@@ -34,7 +34,7 @@ def moment(record: Record, objective: float) -> Moment | None:
         seconds=seconds - record.setup_seconds,
         with_setup=seconds,
         iteration=history["iteration"][at],
-        passes=(history["forward"][at], history["backward"][at], history["sweep"][at]),
+        passes=tuple(history[kind][at] if kind in history else 0 for kind in KINDS),
     )
 
 

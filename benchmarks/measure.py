@@ -21,6 +21,7 @@ from benchmarks.versions import machine, versions
 
 from proxqn.oracles.chain import ChainOracle, Pairs
 
+KINDS = ("forward", "backward", "sweep", "draw")
 MAX_LOG_DIFFERENCE = 1e-7  # relative; logs have six decimals
 
 
@@ -48,7 +49,7 @@ class Record:
     log_difference: float | None  # the log's last objective minus it, relative
     bound: float | None  # certified lower bound of the optimum
     nonzeros: int
-    # One entry an iteration: number, seconds, objective, nonzeros, forward, backward, sweep
+    # One entry an iteration: number, seconds, objective, nonzeros, forward, backward, sweep, draw
     # (passes so far; None where the log does not say).
     history: dict[str, list[Any]] = field(default_factory=dict)
     problem_digest: str = ""
@@ -158,15 +159,13 @@ def _columns(history: list[Iteration]) -> dict[str, list[Any]]:
         # Every evaluation of CRFsuite is a forward pass, a backward pass and a full gradient; the
         # one at w = 0 comes before the first row.
         evaluations = 1 + np.cumsum([row.evaluations or 0 for row in history])
-        totals = [{"forward": int(n), "backward": int(n), "sweep": int(n)} for n in evaluations]
+        totals = [dict.fromkeys(KINDS[:3], int(n)) | {"draw": 0} for n in evaluations]
     return {
         "iteration": [row.number for row in history],
         "seconds": [round(row.seconds, 5) for row in history],
         "objective": [row.logged_objective for row in history],
         "nonzeros": [row.nonzeros for row in history],
-        **{
-            kind: [total.get(kind) for total in totals] for kind in ("forward", "backward", "sweep")
-        },
+        **{kind: [total.get(kind) for total in totals] for kind in KINDS},
     }
 
 

@@ -88,7 +88,7 @@ def _ratio(pair: tuple[float, float] | None) -> str:
 
 
 def passes(analysis: Analysis) -> str:
-    """Return iterations and passes (forward / backward / sweeps) to each level."""
+    """Return iterations, passes (forward / backward / sweeps) and draws to each level."""
     rows = []
     for line in analysis.lines:
         cells = []
@@ -97,7 +97,9 @@ def passes(analysis: Analysis) -> str:
             counts = [] if at is None else [at.iteration, *at.passes]
             cells.append(" / ".join("?" if n is None else f"{n:.4g}" for n in counts) or NEVER)
         rows.append([line.record.trainer, *cells])
-    return markdown(["iterations / forward / backward / sweeps", *map(_level, LEVELS)], rows)
+    return markdown(
+        ["iterations / forward / backward / sweeps / draws", *map(_level, LEVELS)], rows
+    )
 
 
 def peer_stop(stop: PeerStop) -> str:

@@ -115,7 +115,7 @@ class _Watcher(Watcher):
 
     def see(self, iterate: Iterate) -> None:
         row = iterate.row
-        calls = {name: row.calls.get(name, 0.0) for name in ("forward", "backward", "sweep")}
+        calls = {name: row.calls[name] for name in ("forward", "backward", "sweep", "draw")}
         self.history.append(
             Iteration(
                 number=row.iteration,
