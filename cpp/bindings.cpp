@@ -175,13 +175,14 @@ class FeatureKernel {
                            std::optional<Array<const std::int32_t>> pair_labels,
                            int n_jobs) const {
     const auto f = features();
+    expect(index_ != nullptr, "index must come first");
     proxqn::Sweep found;
     {
       nb::gil_scoped_release release;
-      found = proxqn::sweep_rows(f, rank.shape(0), residuals.shape(1) / proxqn::kLanes,
-                                 residuals.shape(0) * proxqn::kLanes, residuals.data(), threshold,
-                                 pair_start ? pair_start->data() : nullptr,
-                                 pair_labels ? pair_labels->data() : nullptr, rank.data(), n_jobs);
+      found = proxqn::sweep_single(f, index_->byte_blocks, rank.shape(0),
+                                   residuals.shape(1) / proxqn::kLanes, residuals.data(), threshold,
+                                   pair_start ? pair_start->data() : nullptr,
+                                   pair_labels ? pair_labels->data() : nullptr, rank.data(), n_jobs);
     }
     return to_numpy(std::move(found));
   }

@@ -317,11 +317,9 @@ void sweep_range(const Features& f, std::int64_t first, std::int64_t last, std::
   }
 }
 
-// On slot-major rows [stride][Lp], or on floats as in rows.hpp; rank is the labels' order there.
-template <class S>
-Sweep sweep_rows(const Features& f, std::int64_t n_labels, std::int64_t stride, std::int64_t Lp,
-                 const S* rows, double threshold, const std::int64_t* pair_start,
-                 const std::int32_t* pair_labels, const std::int32_t* rank, int n_jobs) {
+// What body(first, last, found) finds in chunks of columns, in their order.
+template <class Body>
+Sweep sweep_chunks(const Features& f, int n_jobs, const Body& body) {
   // Chunks of a few hundred columns, so that their sums fit the cache beside a block of rows.
   const std::int64_t n_chunks = (f.n_columns + kSweepColumns - 1) / kSweepColumns;
   std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
@@ -329,10 +327,8 @@ Sweep sweep_rows(const Features& f, std::int64_t n_labels, std::int64_t stride, 
   for (std::int64_t i = 0; i < n_chunks; ++i)
     bounds[i] = std::lower_bound(f.start, f.start + f.n_columns, entries * i / n_chunks) - f.start;
   std::vector<Sweep> parts(n_chunks);
-  parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
-    sweep_range(f, bounds[i], bounds[i + 1], n_labels, rows, stride, Lp, threshold,
-                pair_start, pair_labels, rank, parts[i]);
-  });
+  parallel_for(n_chunks, n_jobs,
+               [&](std::int64_t i) { body(bounds[i], bounds[i + 1], parts[i]); });
   Sweep all;
   for (auto& part : parts) {
     all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
@@ -340,6 +336,17 @@ Sweep sweep_rows(const Features& f, std::int64_t n_labels, std::int64_t stride, 
     if (!(part.largest <= all.largest)) all.largest = part.largest;
   }
   return all;
+}
+
+// On slot-major rows [stride][Lp], or on floats as in rows.hpp; rank is the labels' order there.
+template <class S>
+Sweep sweep_rows(const Features& f, std::int64_t n_labels, std::int64_t stride, std::int64_t Lp,
+                 const S* rows, double threshold, const std::int64_t* pair_start,
+                 const std::int32_t* pair_labels, const std::int32_t* rank, int n_jobs) {
+  return sweep_chunks(f, n_jobs, [&](std::int64_t first, std::int64_t last, Sweep& out) {
+    sweep_range(f, first, last, n_labels, rows, stride, Lp, threshold, pair_start, pair_labels, rank,
+                out);
+  });
 }
 
 // On a label-major array [L][stride].

@@ -16,6 +16,7 @@
 #define PROXQN_AVX512 __attribute__((target("avx512f,avx512dq")))
 #endif
 
+#include "block_sweep.hpp"
 #include "features.hpp"
 #include "slot_lists.hpp"
 
@@ -85,6 +86,7 @@ struct Index {  // what is made of the data once
   SlotBlocks blocks;
   BitColumns bits;
   ListCache lists;
+  ByteBlockCache byte_blocks;
   explicit Index(const Features& f) : blocks(f) {}
 };
 

@@ -82,6 +82,25 @@ def test_agrees_on_long_and_on_many_sequences(lengths, density):
     )
 
 
+@pytest.mark.parametrize("pairs", list(Pairs))
+@pytest.mark.parametrize("n_labels", [5, 11, 19, 30, 43])
+@pytest.mark.parametrize("density", [0.0004, 0.003, 0.05, 0.6])
+def test_sweeps_agree_for_rare_and_frequent_columns(pairs, n_labels, density):
+    """Columns with an entry or more in 255 slots are summed block by block, others directly."""
+    problem = random_chain(
+        21, n_labels=n_labels, n_features=40, lengths=[25] * 250, density=density, binary=True
+    )
+    exact, rounded = problem.oracle(pairs=pairs), single(problem, pairs=pairs)
+    w = random_weights(exact, 22, scale=0.3, share=0.3)
+    go_to(exact, w)
+    go_to(rounded, w)
+    expected, found = exact.sweep(-1.0), rounded.sweep(-1.0)
+    np.testing.assert_array_equal(found.gradient.coordinates, expected.gradient.coordinates)
+    tolerance = 1e-6 * expected.largest + 1e-5
+    np.testing.assert_allclose(found.gradient.values, expected.gradient.values, atol=tolerance)
+    assert found.largest == np.abs(found.gradient.values).max()
+
+
 @pytest.mark.parametrize("binary", [True, False])
 def test_a_working_set_asked_for_again_is_turned_round(binary):
     """From the second gradient on the same columns on, they are listed slot by slot."""
