@@ -49,7 +49,7 @@ _ALL = (
     Method(
         PROX_QN,
         "Prox-QN",
-        "proximal quasi-Newton with this package's settings (on chains with curvature drawn from the "
+        "proximal quasi-Newton with this package's settings (curvature of chains is drawn from the "
         "model), in double precision like the others",
         lambda _: ProxQN(single=False),
         "#0072B2",
