@@ -74,7 +74,7 @@ def test_reference_draws_the_same(seed, n_labels, n_sequences, binary, n_rows):
     np.testing.assert_allclose(found[0], found[2], rtol=1e-6)
 
 
-def test_single_precision_draws_the_same(monkeypatch):
+def test_single_precision_draws_as_much_curvature(monkeypatch):
     monkeypatch.setattr(chain, "_MANY_SCORES", 0)
     problem = random_chain(5, n_labels=11, n_features=8, n_sequences=40)
     drawn = []
