@@ -15,6 +15,7 @@ using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::device::c
 template <class T>
 static Array<T> to_numpy(std::vector<T>&& values) {
   auto* owned = new std::vector<T>(std::move(values));
+  owned->reserve(1);  // data() must not be null
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return Array<T>(owned->data(), {owned->size()}, owner);
 }

@@ -135,8 +135,6 @@ class FeatureKernel {
       : start_(start), slots_(slots), value_start_(value_start), values_(values) {
     expect(value_start.shape(0) + 1 == start.shape(0), "start must have n_columns + 1 entries");
   }
-  // For products with floats: to be called once, before them.
-  void index() { index_ = std::make_unique<proxqn::Index>(features()); }
 
   void move(Array<const std::int64_t> coordinates, Array<const double> direction,
             Array<double, 2> change, Array<std::uint8_t> dirty, int n_jobs) const {
@@ -152,9 +150,8 @@ class FeatureKernel {
                    Array<const std::int32_t> rank, Array<float, 2> change, int n_jobs) const {
     const auto f = features();
     expect(coordinates.shape(0) == direction.shape(0), "one step a coordinate expected");
-    expect(index_ != nullptr, "index must come first");
     nb::gil_scoped_release release;
-    proxqn::move(f, *index_, coordinates.data(), direction.data(), coordinates.shape(0),
+    proxqn::move(f, index(n_jobs), coordinates.data(), direction.data(), coordinates.shape(0),
                  rank.shape(0), rank.data(), change.shape(1) / proxqn::kLanes, n_jobs,
                  change.data());
   }
@@ -163,9 +160,8 @@ class FeatureKernel {
                        Array<const float, 2> residuals, Array<double> out, int n_jobs) const {
     const auto f = features();
     expect(coordinates.shape(0) == out.shape(0), "one output a coordinate expected");
-    expect(index_ != nullptr, "index must come first");
     nb::gil_scoped_release release;
-    proxqn::gradient(f, *index_, coordinates.data(), coordinates.shape(0), rank.shape(0),
+    proxqn::gradient(f, index(n_jobs), coordinates.data(), coordinates.shape(0), rank.shape(0),
                      rank.data(), residuals.data(), residuals.shape(1) / proxqn::kLanes, n_jobs,
                      out.data());
   }
@@ -175,11 +171,10 @@ class FeatureKernel {
                            std::optional<Array<const std::int32_t>> pair_labels,
                            int n_jobs) const {
     const auto f = features();
-    expect(index_ != nullptr, "index must come first");
     proxqn::Sweep found;
     {
       nb::gil_scoped_release release;
-      found = proxqn::sweep_single(f, index_->byte_blocks, rank.shape(0),
+      found = proxqn::sweep_single(f, index(n_jobs).byte_blocks, rank.shape(0),
                                    residuals.shape(1) / proxqn::kLanes, residuals.data(), threshold,
                                    pair_start ? pair_start->data() : nullptr,
                                    pair_labels ? pair_labels->data() : nullptr, rank.data(), n_jobs);
@@ -216,35 +211,28 @@ class FeatureKernel {
   }
 
   std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<std::int64_t>, Array<double>>
-  restrict_slots(Array<const std::int32_t> slot_map) const {
+  restrict_slots(Array<const std::int32_t> slot_map, int n_jobs) const {
     const auto f = features();
-    std::vector<std::int64_t> start(f.n_columns + 1), value_start(f.n_columns);
-    std::vector<std::int32_t> slots;
-    std::vector<double> values;
+    proxqn::Restricted found;
     {
       nb::gil_scoped_release release;
-      proxqn::restrict_slots(f, slot_map.data(), start.data(), value_start.data(), nullptr, nullptr);
-      slots.resize(start.back() + 1);  // data() must not be null
-      values.resize(values_.shape(0));
-      proxqn::restrict_slots(f, slot_map.data(), start.data(), value_start.data(), slots.data(),
-                             values.data());
-      slots.resize(start.back());
+      found = proxqn::restrict_slots(f, slot_map.data(), n_jobs);
     }
-    return {to_numpy(std::move(start)), to_numpy(std::move(slots)),
-            to_numpy(std::move(value_start)), to_numpy(std::move(values))};
+    return {to_numpy(std::move(found.start)), to_numpy(std::move(found.slots)),
+            to_numpy(std::move(found.value_start)), to_numpy(std::move(found.values))};
   }
 
   std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>> run_columns(
       Array<const std::int64_t> coordinates, std::int64_t n_labels,
       Array<const std::int32_t> by_slot, Array<const std::int32_t> run,
       Array<const std::int32_t> first, Array<const std::int32_t> second,
-      Array<const float> scale) const {
+      Array<const float> scale, int n_jobs) const {
     const auto f = features();
     proxqn::Columns J;
     {
       nb::gil_scoped_release release;
       J = proxqn::run_columns(f, coordinates.data(), coordinates.shape(0), n_labels, by_slot.data(),
-                              run.data(), first.data(), second.data(), scale.data());
+                              run.data(), first.data(), second.data(), scale.data(), n_jobs);
     }
     return {to_numpy(std::move(J.start)), to_numpy(std::move(J.row)), to_numpy(std::move(J.value))};
   }
@@ -269,11 +257,17 @@ class FeatureKernel {
     return {static_cast<std::int64_t>(value_start_.shape(0)), start_.data(), slots_.data(),
             value_start_.data(), values_.data()};
   }
+  // For products with floats, made by the first of them.
+  proxqn::Index& index(int n_jobs) const {
+    std::call_once(indexed_, [&] { index_ = std::make_unique<proxqn::Index>(features(), n_jobs); });
+    return *index_;
+  }
   Array<const std::int64_t> start_;
   Array<const std::int32_t> slots_;
   Array<const std::int64_t> value_start_;
   Array<const double> values_;
-  std::unique_ptr<proxqn::Index> index_;
+  mutable std::once_flag indexed_;
+  mutable std::unique_ptr<proxqn::Index> index_;
 };
 
 class TreeKernel {
@@ -450,16 +444,15 @@ NB_MODULE(_kernels, m) {
            "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep", &FeatureKernel::sweep, "residuals"_a.noconvert(), "threshold"_a,
            "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
-      .def("index", &FeatureKernel::index)
       .def("move_single", &FeatureKernel::move_single, "coordinates"_a, "direction"_a,
            "rank"_a, "change"_a.noconvert(), "n_jobs"_a)
       .def("gradient_single", &FeatureKernel::gradient_single, "coordinates"_a, "rank"_a,
            "residuals"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep_single", &FeatureKernel::sweep_single, "rank"_a, "residuals"_a.noconvert(),
            "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
-      .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a)
+      .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a, "n_jobs"_a)
       .def("run_columns", &FeatureKernel::run_columns, "coordinates"_a, "n_labels"_a, "by_slot"_a,
-           "run"_a, "first"_a, "second"_a, "scale"_a)
+           "run"_a, "first"_a, "second"_a, "scale"_a, "n_jobs"_a)
       .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);
 
   using Int32s = Array<const std::int32_t>;

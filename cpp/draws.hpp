@@ -9,6 +9,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "chain.hpp"
@@ -188,18 +189,23 @@ struct Columns {
 // those of slot i are by_slot[i] .. by_slot[i+1].
 inline Columns run_columns(const Features& f, const std::int64_t* coordinates, std::int64_t n,
                            std::int64_t L, const std::int32_t* by_slot, const std::int32_t* run,
-                           const std::int32_t* first, const std::int32_t* second, const float* scale) {
-  Columns J;
-  J.start.assign(n + 1, 0);
-  std::vector<std::int64_t> place(L, -1);
-  std::vector<std::int64_t> end;
-  const auto visit = [&](std::int64_t begin, std::int64_t stop, const auto& entry) {
-    const std::int64_t column = coordinates[begin] / L, values = f.value_start[column];
+                           const std::int32_t* first, const std::int32_t* second, const float* scale,
+                           int n_jobs) {
+  constexpr std::int64_t chunk = 64;       // coordinates, and all that are left of the last column
+  std::vector<std::int64_t> bounds(1, 0);  // of chunks of coordinates
+  for (std::int64_t j = chunk; j < n; ++j)
+    if (j - bounds.back() >= chunk && coordinates[j] / L != coordinates[j - 1] / L) bounds.push_back(j);
+  bounds.push_back(n);
+  // Calls entry(place of a coordinate, row, value) for the coordinates [begin, stop) of one column.
+  const auto visit = [&](std::int64_t begin, std::int64_t stop, std::vector<std::int64_t>& place,
+                         const auto& entry) {
+    const std::int64_t column = coordinates[begin] / L;
+    const double* values = f.column_values(column);
     for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = j;
     for (std::int64_t e = f.start[column]; e < f.start[column + 1]; ++e) {
       const std::int32_t slot = f.slots[e];
       if (by_slot[slot] == by_slot[slot + 1]) continue;
-      const double x = values < 0 ? 1.0 : f.values[values + e - f.start[column]];
+      const double x = values ? values[e - f.start[column]] : 1.0;
       for (std::int32_t k = by_slot[slot]; k < by_slot[slot + 1]; ++k) {
         const auto v = static_cast<float>(x * scale[run[k]]);
         if (place[first[k]] >= 0) entry(place[first[k]], run[k], v);
@@ -209,16 +215,21 @@ inline Columns run_columns(const Features& f, const std::int64_t* coordinates, s
     for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = -1;
   };
   const auto all = [&](const auto& entry) {
-    for (std::int64_t begin = 0, stop; begin < n; begin = stop) {
-      for (stop = begin + 1; stop < n && coordinates[stop] / L == coordinates[begin] / L;) ++stop;
-      visit(begin, stop, entry);
-    }
+    parallel_for(static_cast<std::int64_t>(bounds.size()) - 1, n_jobs, [&](std::int64_t i) {
+      std::vector<std::int64_t> place(L, -1);
+      for (std::int64_t begin = bounds[i], stop; begin < bounds[i + 1]; begin = stop) {
+        for (stop = begin + 1; stop < n && coordinates[stop] / L == coordinates[begin] / L;) ++stop;
+        visit(begin, stop, place, entry);
+      }
+    });
   };
+  Columns J;
+  J.start.assign(n + 1, 0);
   all([&](std::int64_t j, std::int32_t, float) { ++J.start[j + 1]; });
-  for (std::int64_t j = 0; j < n; ++j) J.start[j + 1] += J.start[j];
+  std::partial_sum(J.start.begin(), J.start.end(), J.start.begin());
   J.row.resize(J.start[n]);
   J.value.resize(J.start[n]);
-  end.assign(J.start.begin(), J.start.end() - 1);
+  std::vector<std::int64_t> end(J.start.begin(), J.start.end() - 1);
   all([&](std::int64_t j, std::int32_t r, float v) {
     J.row[end[j]] = r;
     J.value[end[j]++] = v;

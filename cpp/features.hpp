@@ -64,28 +64,48 @@ inline void observed_pairs(const Features& f, const std::int32_t* labels, std::i
   if (!pair_labels) pair_start[f.n_columns] = total;
 }
 
+struct Restricted {  // as Features
+  std::vector<std::int64_t> start, value_start;
+  std::vector<std::int32_t> slots;
+  std::vector<double> values;
+};
+
 // The same columns on some of the slots: slot s becomes slot_map[s], or goes where that is -1. Columns
-// may end up empty, but keep their numbers. Two calls: count, then fill.
-inline void restrict_slots(const Features& f, const std::int32_t* slot_map, std::int64_t* start,
-                           std::int64_t* value_start, std::int32_t* slots, double* values) {
-  std::int64_t n = 0, n_values = 0;
+// may end up empty, but keep their numbers.
+inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map, int n_jobs) {
+  constexpr std::int64_t chunk = 64;  // columns
+  Restricted out{std::vector<std::int64_t>(f.n_columns + 1), std::vector<std::int64_t>(f.n_columns), {}, {}};
+  auto each_column = [&](const auto& body) {
+    parallel_for((f.n_columns + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
+      for (std::int64_t c = i * chunk; c < std::min(f.n_columns, (i + 1) * chunk); ++c) body(c);
+    });
+  };
+  each_column([&](std::int64_t c) {
+    std::int64_t n = 0;
+    for (std::int64_t e = f.start[c]; e < f.start[c + 1]; ++e) n += slot_map[f.slots[e]] >= 0;
+    out.start[c + 1] = n;
+  });
+  std::int64_t n_values = 0;
   for (std::int64_t c = 0; c < f.n_columns; ++c) {
-    const double* v = f.column_values(c);
-    const std::int64_t first = f.start[c], count = f.start[c + 1] - first;
-    start[c] = n;
-    value_start[c] = v ? n_values : -1;
-    for (std::int64_t e = 0; e < count; ++e) {
-      const std::int32_t slot = slot_map[f.slots[first + e]];
-      if (slot < 0) continue;
-      if (slots) {
-        slots[n] = slot;
-        if (v) values[n_values] = v[e];
-      }
-      ++n;
-      n_values += v != nullptr;
-    }
+    const bool ones = f.value_start[c] < 0;
+    out.value_start[c] = ones ? -1 : n_values;
+    n_values += ones ? 0 : out.start[c + 1];
+    out.start[c + 1] += out.start[c];
   }
-  start[f.n_columns] = n;
+  out.slots.resize(out.start.back());
+  out.values.resize(n_values);
+  each_column([&](std::int64_t c) {
+    const double* v = f.column_values(c);
+    std::int32_t* slots = out.slots.data() + out.start[c];
+    double* values = out.values.data() + out.value_start[c];
+    for (std::int64_t e = f.start[c]; e < f.start[c + 1]; ++e) {
+      const std::int32_t slot = slot_map[f.slots[e]];
+      if (slot < 0) continue;
+      *slots++ = slot;
+      if (v) *values++ = v[e - f.start[c]];
+    }
+  });
+  return out;
 }
 
 // Coordinates grouped by label: order[label_start[y] .. label_start[y+1]) are those of label y.

@@ -46,20 +46,29 @@ constexpr std::int64_t kSlotBlock = 2048, kEntriesABlock = 4;
 
 struct SlotBlocks {
   std::int64_t n_blocks = 1;
-  std::vector<std::int32_t> index;  // [n_columns] row of `cuts`, or -1 for a column left whole
-  std::vector<std::int32_t> cuts;   // [.][n_blocks+1] where a column enters each block
-  explicit SlotBlocks(const Features& f) : index(f.n_columns, -1) {
+  std::vector<std::int32_t> index;          // [n_columns] row of `cuts`, or -1 for a column left whole
+  std::unique_ptr<std::int32_t[]> cuts;     // [.][n_blocks+1] where a column enters each block
+  SlotBlocks(const Features& f, int n_jobs) : index(f.n_columns, -1) {
     std::int32_t last = 0;
     for (std::int64_t c = 0; c < f.n_columns; ++c)
       if (f.start[c + 1] > f.start[c]) last = std::max(last, f.slots[f.start[c + 1] - 1]);
     n_blocks = last / kSlotBlock + 1;
+    std::vector<std::int64_t> cut;  // columns
     for (std::int64_t c = 0; c < f.n_columns; ++c) {
-      const Entries x = entries(f, c);
-      if (x.n < kEntriesABlock * n_blocks) continue;
-      index[c] = static_cast<std::int32_t>(cuts.size() / (n_blocks + 1));
-      for (std::int64_t b = 0; b <= n_blocks; ++b)
-        cuts.push_back(static_cast<std::int32_t>(x.between(0, b * kSlotBlock).n));
+      if (f.start[c + 1] - f.start[c] < kEntriesABlock * n_blocks) continue;
+      index[c] = static_cast<std::int32_t>(cut.size());
+      cut.push_back(c);
     }
+    const auto n = static_cast<std::int64_t>(cut.size());
+    cuts.reset(new std::int32_t[n * (n_blocks + 1)]);
+    parallel_for(n, n_jobs, [&](std::int64_t i) {
+      const Entries x = entries(f, cut[i]);
+      std::int64_t at = 0;
+      for (std::int64_t b = 0; b <= n_blocks; ++b) {
+        at += count_below(x.slots + at, x.slots + x.n, static_cast<std::int32_t>(b * kSlotBlock));
+        cuts[i * (n_blocks + 1) + b] = static_cast<std::int32_t>(at);
+      }
+    });
   }
 };
 
@@ -87,7 +96,7 @@ struct Index {  // what is made of the data once
   BitColumns bits;
   ListCache lists;
   ByteBlockCache byte_blocks;
-  explicit Index(const Features& f) : blocks(f) {}
+  Index(const Features& f, int n_jobs) : blocks(f, n_jobs) {}
 };
 
 // Turning an eight of labels of all slots costs as much as this many additions a slot.
@@ -175,7 +184,7 @@ struct Eights {
         ++columns.back().last;
       } else {
         const std::int32_t row = blocks.index[c];
-        const auto* cuts = blocks.cuts.data() + row * (blocks.n_blocks + 1);
+        const auto* cuts = blocks.cuts.get() + row * (blocks.n_blocks + 1);
         columns.push_back({c, x, row < 0 ? nullptr : cuts, number, number + 1});
         started = true;
       }
@@ -200,14 +209,15 @@ struct Listed {
   std::vector<std::int64_t> number;        // their eights, ascending
   std::vector<std::size_t> found;          // where each is held
 
-  Listed(Index& index, Eights& eights, std::int64_t n_labels, std::int64_t stride, bool again) {
+  Listed(Index& index, Eights& eights, std::int64_t n_labels, std::int64_t stride, bool again,
+         int n_jobs) {
     std::vector<SlotLists::Wanted> wanted;
     for (const auto& c : eights.columns)
       for (std::int64_t i = c.first; i < c.last && !c.all.values; ++i) {
         wanted.push_back({c.number, eights.label[i], c.all.slots, c.all.n});
         number.push_back(i);
       }
-    lists = index.lists.get(wanted, n_labels, stride, again);
+    lists = index.lists.get(wanted, n_labels, stride, again, n_jobs);
     if (!lists) return;
     std::erase_if(eights.columns, [](const auto& c) { return !c.all.values; });
     std::size_t at = 0;
@@ -378,7 +388,7 @@ inline void move(const Features& f, Index& index, const std::int64_t* coordinate
   Eights eights(f, index, coordinates, n, n_labels, stride, rank);
   std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
   for (std::int64_t i = 0; i < n; ++i) steps[eights.place[i]] = static_cast<float>(direction[i]);
-  const Listed listed(index, eights, n_labels, stride, false);
+  const Listed listed(index, eights, n_labels, stride, false, n_jobs);
   std::optional<SlotTables<float>> tables;
   if (listed.lists) {
     tables.emplace(*listed.lists);
@@ -486,7 +496,7 @@ inline void gradient(const Features& f, Index& index, const std::int64_t* coordi
                      std::int64_t n, std::int64_t n_labels, const std::int32_t* rank,
                      const float* rows, std::int64_t stride, int n_jobs, double* out) {
   Eights eights(f, index, coordinates, n, n_labels, stride, rank);
-  const Listed listed(index, eights, n_labels, stride, true);
+  const Listed listed(index, eights, n_labels, stride, true, n_jobs);
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
   const auto n_columns = static_cast<std::int64_t>(eights.columns.size());
   const std::int64_t n_parts = n_jobs > 1 ? 8 * n_jobs : 1;

@@ -18,19 +18,27 @@
 #include <numeric>
 #include <vector>
 
+#include "parallel.hpp"
 #include "simd.hpp"
 
 namespace proxqn {
 
 constexpr int kGroup = 4;
+constexpr std::int64_t kListRun = 2048;  // slots summed in single precision
 // Rows that mean nothing: many, as a sum that was just stored cannot be loaded for some cycles.
 constexpr int kFillers = 32;
 
+// Parts of the slots that have their own sums, whatever the number of threads.
+inline std::int64_t list_parts(std::int64_t stride) {
+  return std::clamp<std::int64_t>(stride / (32 * kListRun), 1, 16);
+}
+
 struct SlotLists {
   struct Eight {  // labels 8p to 8p + 7
-    std::vector<std::uint32_t> start;  // [n_groups+1] into rounds of kGroup rows
-    std::vector<std::uint16_t> rows;   // [.][kGroup] of the table
+    std::vector<std::uint32_t> start;       // [n_groups+1] into rounds of kGroup rows
+    std::unique_ptr<std::uint16_t[]> rows;  // [.][kGroup] of the table, first touched by the threads
     std::int64_t n_rows = kFillers;
+    std::vector<std::size_t> columns;  // held here
   };
   struct Wanted {
     std::int64_t column, label;  // the first of eight labels
@@ -47,43 +55,68 @@ struct SlotLists {
   std::int64_t n_visits = 0;
 
   // Frequent columns first: their rows share cache lines.
-  SlotLists(const std::vector<Wanted>& wanted, std::int64_t n_labels, std::int64_t stride)
+  SlotLists(const std::vector<Wanted>& wanted, std::int64_t n_labels, std::int64_t stride, int n_jobs)
       : held(wanted), row(wanted.size()), eights((n_labels + kLanes - 1) / kLanes) {
     std::vector<std::size_t> order(held.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](auto a, auto b) { return held[a].n > held[b].n; });
-    for (std::size_t p = 0; p < eights.size(); ++p) {
-      std::vector<std::size_t> of_eight;
-      for (auto i : order)
-        if (held[i].label == static_cast<std::int64_t>(p) * kLanes) of_eight.push_back(i);
-      fill(of_eight, stride, eights[p]);
+    for (auto i : order) {
+      Eight& e = eights[held[i].label / kLanes];
+      e.columns.push_back(i);
+      row[i] = static_cast<std::int32_t>(e.n_rows++);
+      n_visits += held[i].n;
     }
-    for (const auto& x : held) n_visits += x.n;
+    const std::int64_t n_groups = stride / kGroup, n_parts = list_parts(stride);
+    const auto n_eights = static_cast<std::int64_t>(eights.size());
+    for (Eight& e : eights) e.start.resize(n_groups + 1);
+    // Calls body(eight, its groups' begin and end) for parts of all lists, which do not meet.
+    auto each_part = [&](const auto& body) {
+      parallel_for(n_eights * n_parts, n_jobs, [&](std::int64_t task) {
+        const std::int64_t part = task / n_eights;
+        body(eights[task % n_eights], part * n_groups / n_parts, (part + 1) * n_groups / n_parts);
+      });
+    };
+    each_part([&](Eight& e, std::int64_t begin, std::int64_t end) { measure(e, begin, end); });
+    for (Eight& e : eights) {
+      std::partial_sum(e.start.begin(), e.start.end(), e.start.begin());
+      e.rows.reset(new std::uint16_t[std::int64_t{e.start.back()} * kGroup]);
+    }
+    each_part([&](Eight& e, std::int64_t begin, std::int64_t end) { fill(e, begin, end); });
   }
 
  private:
-  void fill(const std::vector<std::size_t>& columns, std::int64_t stride, Eight& e) {
-    std::vector<std::uint32_t> next(stride, 0);  // first the length of a slot's list, then its end
-    for (auto i : columns)
-      for (std::int64_t k = 0; k < held[i].n; ++k) ++next[held[i].slots[k]];
-    const std::int64_t n_groups = stride / kGroup;
-    e.start.resize(n_groups + 1);
-    for (std::int64_t g = 0; g < n_groups; ++g) {
-      const auto longest = *std::max_element(&next[g * kGroup], &next[g * kGroup] + kGroup);
-      e.start[g + 1] = e.start[g] + longest;
-      for (int k = 0; k < kGroup; ++k) next[g * kGroup + k] = e.start[g] * kGroup + k;
+  // Calls body(column, slot - the first of them) for the entries in groups [begin, end).
+  template <class Body>
+  void each_entry(const Eight& e, std::int64_t begin, std::int64_t end, const Body& body) const {
+    const auto first = static_cast<std::int32_t>(begin * kGroup);
+    for (auto i : e.columns) {
+      const std::int32_t* stop = held[i].slots + held[i].n;
+      const std::int32_t* slot = std::lower_bound(held[i].slots, stop, first);
+      stop = std::lower_bound(slot, stop, static_cast<std::int32_t>(end * kGroup));
+      for (; slot < stop; ++slot) body(i, *slot - first);
     }
-    e.rows.resize(std::int64_t{e.start.back()} * kGroup);
-    for (std::size_t i = 0; i < e.rows.size(); ++i) e.rows[i] = i % kFillers;
-    for (auto i : columns) {
-      row[i] = static_cast<std::int32_t>(e.n_rows++);
-      for (std::int64_t k = 0; k < held[i].n; ++k) {
-        std::uint32_t& at = next[held[i].slots[k]];
-        e.rows[at] = static_cast<std::uint16_t>(row[i]);
-        at += kGroup;
-      }
+  }
+  // start[g + 1] = the longest list of group g.
+  void measure(Eight& e, std::int64_t begin, std::int64_t end) const {
+    std::vector<std::uint32_t> length((end - begin) * kGroup, 0);
+    each_entry(e, begin, end, [&](std::size_t, std::int32_t slot) { ++length[slot]; });
+    for (std::int64_t g = begin; g < end; ++g) {
+      const auto* lists = &length[(g - begin) * kGroup];
+      e.start[g + 1] = *std::max_element(lists, lists + kGroup);
     }
+  }
+  void fill(Eight& e, std::int64_t begin, std::int64_t end) const {
+    std::vector<std::uint32_t> next((end - begin) * kGroup);
+    for (std::int64_t g = begin; g < end; ++g)
+      for (int k = 0; k < kGroup; ++k) next[(g - begin) * kGroup + k] = e.start[g] * kGroup + k;
+    const std::int64_t stop = std::int64_t{e.start[end]} * kGroup;
+    for (std::int64_t i = std::int64_t{e.start[begin]} * kGroup; i < stop; ++i)
+      e.rows[i] = static_cast<std::uint16_t>(i % kFillers);
+    each_entry(e, begin, end, [&](std::size_t column, std::int32_t slot) {
+      e.rows[next[slot]] = static_cast<std::uint16_t>(row[column]);
+      next[slot] += kGroup;
+    });
   }
 };
 
@@ -92,7 +125,8 @@ class ListCache {
  public:
   // Lists that hold all that is wanted, or null. `again`: worth turning round if wanted again.
   std::shared_ptr<const SlotLists> get(const std::vector<SlotLists::Wanted>& wanted,
-                                       std::int64_t n_labels, std::int64_t stride, bool again) {
+                                       std::int64_t n_labels, std::int64_t stride, bool again,
+                                       int n_jobs) {
     std::lock_guard lock(mutex_);
     std::int64_t n_visits = 0;
     for (const auto& x : wanted) n_visits += x.n;
@@ -106,7 +140,7 @@ class ListCache {
       return nullptr;
     }
     lists_.reset();  // the old ones go before the new ones come
-    lists_ = std::make_shared<SlotLists>(wanted, n_labels, stride);
+    lists_ = std::make_shared<SlotLists>(wanted, n_labels, stride, n_jobs);
     return lists_;
   }
 
@@ -132,8 +166,8 @@ PROXQN_INLINE void each_round(const SlotLists::Eight& e, std::int64_t begin, std
                               const Before& before, const Round& round, const After& after) {
   for (std::int64_t g = begin / kGroup; g < end / kGroup; ++g) {
     before(g * kGroup * kLanes);
-    const std::uint16_t* last = e.rows.data() + std::int64_t{e.start[g + 1]} * kGroup;
-    for (const auto* r = e.rows.data() + std::int64_t{e.start[g]} * kGroup; r < last; r += kGroup)
+    const std::uint16_t* last = e.rows.get() + std::int64_t{e.start[g + 1]} * kGroup;
+    for (const auto* r = e.rows.get() + std::int64_t{e.start[g]} * kGroup; r < last; r += kGroup)
       for (int k = 0; k < kGroup; ++k) round(k, std::size_t{r[k]} * kLanes);
     after(g * kGroup * kLanes);
   }
@@ -168,12 +202,6 @@ PROXQN_INLINE void sum_lists(const SlotLists::Eight& e, const float* rows, std::
         store_floats(table + place, load_floats(table + place) + value[k]);
       },
       [](std::int64_t) PROXQN_INLINED {});
-}
-
-constexpr std::int64_t kListRun = 2048;  // slots summed in single precision
-// Parts of the slots that have their own sums, whatever the number of threads.
-inline std::int64_t list_parts(std::int64_t stride) {
-  return std::clamp<std::int64_t>(stride / (32 * kListRun), 1, 16);
 }
 
 // sums[.][8] of every row, over a part of the slots.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
+from functools import cached_property
 from types import ModuleType
 from typing import Any, TypeVar, final
 
@@ -196,8 +197,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         split = np.searchsorted(coordinates, self._n_unigrams)
         column, label = np.divmod(coordinates[:split], self.n_labels)
         pairs = coordinates[split:] - self._n_unigrams
-        share = np.bincount(self._labels[self.layout.token_slot], minlength=self.n_labels) + 1.0
-        share /= share.sum()
+        share = self._label_shares
         pair_share = np.outer(share, share).ravel()[pairs]
         factor = 1.0 if self._weights is None else float(self._weights.mean())
         n_pairs = self.layout.n_tokens - self.layout.n_sequences
@@ -221,7 +221,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         how = Sampling(n_pairs, min(pairs, 1.0), seed)
         draws = self._scores.draw(self._transitions, how, self.n_jobs)
         split = np.searchsorted(coordinates, self._n_unigrams)
-        states = self._scores.run_columns(coordinates[:split], draws)
+        states = self._scores.run_columns(coordinates[:split], draws, self.n_jobs)
         edges = draws.pair_columns(coordinates[split:] - self._n_unigrams)
         return SparseColumns(
             np.concatenate([states.start, states.start[-1] + edges.start[1:]]),
@@ -371,6 +371,12 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             "sample_weight": self._weights,
         }
 
+    @cached_property
+    def _label_shares(self) -> Floats:
+        """Each label's share of the tokens, never 0."""
+        counts = np.bincount(self._labels[self.layout.token_slot], minlength=self.n_labels) + 1.0
+        return counts / counts.sum()
+
     @property
     def _n_unigrams(self) -> int:
         return self.data.n_columns * self.n_labels
@@ -385,7 +391,8 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     def _restricted(self, slot_map: NDArray[np.int32]) -> dict[str, Any]:
         names = ("start", "slots", "value_start", "values")
         columns = feature_kernel(self._kernels, self.data)
-        return dict(zip(names, columns.restrict_slots(slot_map), strict=True))
+        found = columns.restrict_slots(slot_map, self.n_jobs)
+        return dict(zip(names, found, strict=True))
 
     def _label_pair_counts(self, weights: Floats | None) -> Floats:
         """Count neighbouring labels in the data, each weighted by its sequence."""

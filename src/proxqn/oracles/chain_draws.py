@@ -62,10 +62,13 @@ class Draws:
         pair = np.concatenate([self.edge_first, self.edge_second])
         run = np.concatenate([self.edge_run, self.edge_run])
         value = np.repeat(np.array([1.0, -1.0], np.float32), len(self.edge_run)) * self.scale[run]
-        place = np.searchsorted(pairs, pair)
-        known = np.append(pairs, -1)[place] == pair
+        numbers = np.full(max(pair.max(initial=-1), pairs.max(initial=-1)) + 1, -1)
+        numbers[pairs] = np.arange(len(pairs))
+        place = numbers[pair]
+        known = place >= 0
         place, run, value = place[known], run[known], value[known]
-        order = np.argsort(place, kind="stable")
+        smallest = np.min_scalar_type(len(pairs))  # two bytes are sorted in linear time
+        order = np.argsort(place.astype(smallest), kind="stable")
         ends = np.cumsum(np.bincount(place, minlength=len(pairs)))
         start = np.concatenate([[0], ends]).astype(np.int64)
         return SparseColumns(start, run[order], value[order], len(self.scale))

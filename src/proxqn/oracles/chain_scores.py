@@ -81,12 +81,12 @@ class ChainScores(ABC):
         found = self.inference.draw(transitions, how.n_pairs, how.share, how.seed, n_jobs)
         return Draws(*found)
 
-    def run_columns(self, coordinates: Ints, draws: Draws) -> SparseColumns:
+    def run_columns(self, coordinates: Ints, draws: Draws, n_jobs: int) -> SparseColumns:
         """Return the differences of the features in the runs, by coordinate."""
         order, by_slot = draws.by_slot(self._n_slots)
         tokens = (draws.run[order], draws.first[order], draws.second[order])
         start, row, value = self._features.run_columns(
-            coordinates, self._n_labels, by_slot, *tokens, draws.scale
+            coordinates, self._n_labels, by_slot, *tokens, draws.scale, n_jobs
         )
         return SparseColumns(start, row, value, len(draws.scale))
 
@@ -144,7 +144,6 @@ class SingleScores(ChainScores):
         self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
         self._rank[self._order] = np.arange(n_labels)
         super().__init__(kernels, layout, data, self._rank[labels], n_labels, weights)
-        self._features.index()
 
     def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
         return aligned_zeros((-(-self._n_labels // 8), layout.stride * 8), np.float32)

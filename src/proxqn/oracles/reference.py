@@ -206,7 +206,7 @@ class Features:
         return keep, g.flat[keep], float(np.abs(g).max(initial=0.0))
 
     def restrict_slots(
-        self, slot_map: NDArray[np.int32]
+        self, slot_map: NDArray[np.int32], n_jobs: int
     ) -> tuple[Ints, NDArray[np.int32], Ints, Floats]:
         """Return start, slots, value_start, values of the same columns on some of the slots."""
         kept = [(slot_map[rows], x[slot_map[rows] >= 0]) for rows, x in self.columns]
@@ -225,6 +225,7 @@ class Features:
         first: NDArray[np.int32],
         second: NDArray[np.int32],
         scale: NDArray[np.float32],
+        n_jobs: int,
     ) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
         """Return x_c (1[first = y] - 1[second = y]) of the runs' tokens, for each coordinate."""
         counts: list[int] = [0]
