@@ -63,13 +63,7 @@ class SampledModel {
     for (std::int64_t j = 0; j < n_; ++j) sBs += s[j] * (Bs[j] = product(j, s[j], r.data(), h.data()));
     if (!(sy > 0.0 && sBs > 0.0)) return false;
     if (2 * (m_ + 1) > width_) widen_rows(width_ + kRowTile);
-    const double p_scale = 1.0 / std::sqrt(sy), c_scale = 1.0 / std::sqrt(sBs);
-    for (std::int64_t j = 0; j < n_; ++j) {
-      const double p = y[j] * p_scale, c = Bs[j] * c_scale;
-      rows_[j * width_ + 2 * m_] = static_cast<R>(p);
-      rows_[j * width_ + 2 * m_ + 1] = static_cast<R>(c);
-      diagonal_[j] += p * p - c * c;
-    }
+    write_pair(y, sy, Bs.data(), sBs, m_, n_, width_, rows_.data(), diagonal_.data());
     const auto K = static_cast<std::int64_t>(head_.size());
     std::vector<R> p(K), c(K);
     for (std::int64_t a = 0; a < K; ++a) {

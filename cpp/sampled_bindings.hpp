@@ -1,7 +1,5 @@
 // Bindings of the sampled curvature: included by bindings.cpp, whose types it uses.
 #pragma once
-#include <nanobind/stl/vector.h>
-
 #include "sampled.hpp"
 
 template <class R>

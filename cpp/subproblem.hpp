@@ -135,8 +135,21 @@ PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m,
   fill_rows(S, Y, m, n, gamma, small, width, rows, diagonal);
 }
 
-// A pair s, y on top of B with m pairs: p = y / sqrt(s'y), c = Bs / sqrt(s'Bs), the BFGS update
-// itself. 4m multiply-adds a coordinate. False where s'Bs is not positive.
+// The BFGS update itself: pair m is p = y / sqrt(s'y), c = Bs / sqrt(s'Bs).
+template <class R>
+PROXQN_INLINE void write_pair(const double* y, double sy, const double* Bs, double sBs, std::int64_t m,
+                              std::int64_t n, std::int64_t width, R* rows, double* diagonal) {
+  const double p_scale = 1.0 / std::sqrt(sy), c_scale = 1.0 / std::sqrt(sBs);
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double p = y[j] * p_scale, c = Bs[j] * c_scale;
+    rows[j * width + 2 * m] = static_cast<R>(p);
+    rows[j * width + 2 * m + 1] = static_cast<R>(c);
+    diagonal[j] += p * p - c * c;
+  }
+}
+
+// A pair s, y on top of B with m pairs. 4m multiply-adds a coordinate. False where s'Bs is not
+// positive.
 template <class R>
 PROXQN_INLINE bool extend(const double* s, const double* y, const double* base, std::int64_t m,
                           std::int64_t n, std::int64_t width, R* rows, double* diagonal) {
@@ -158,13 +171,7 @@ PROXQN_INLINE bool extend(const double* s, const double* y, const double* base, 
     sBs += s[j] * Bs[j];
   }
   if (!(sBs > 0.0)) return false;
-  const double p_scale = 1.0 / std::sqrt(sy), c_scale = 1.0 / std::sqrt(sBs);
-  for (std::int64_t j = 0; j < n; ++j) {
-    const double p = y[j] * p_scale, q = Bs[j] * c_scale;
-    rows[j * width + 2 * m] = static_cast<R>(p);
-    rows[j * width + 2 * m + 1] = static_cast<R>(q);
-    diagonal[j] += p * p - q * q;
-  }
+  write_pair(y, sy, Bs.data(), sBs, m, n, width, rows, diagonal);
   return true;
 }
 PROXQN_CLONES bool extend_rows(const double* s, const double* y, const double* base, std::int64_t m,
