@@ -23,6 +23,9 @@ using proxqn::PiecedName;
 // The object's own UTF-8, which lives as long as the object; nothing for what is no valid text.
 static std::optional<std::string_view> text_of(PyObject* object) {
   if (!PyUnicode_CheckExact(object)) return std::nullopt;
+  if (PyUnicode_IS_COMPACT_ASCII(object))
+    return std::string_view(static_cast<const char*>(PyUnicode_DATA(object)),
+                            static_cast<std::size_t>(PyUnicode_GET_LENGTH(object)));
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(object, &size);
   if (!text) {
@@ -187,12 +190,13 @@ class Items {
   // Look all of them up, and start anew.
   void find(const proxqn::NameTable& table, FoundRows& found) {
     static const Piece colon{std::string_view(":")};
-    for (const auto& [first, second] : texts_) {
+    const Piece* piece = texts_.data();
+    for (const bool pair : pairs_) {
       PiecedName& name = names_.next(3);
-      name.add(first);
-      if (!second) continue;
+      name.add(*piece++);
+      if (!pair) continue;
       name.add(colon);
-      name.add(*second);
+      name.add(*piece++);
     }
     table.find(names_, columns_);
     names_.clear();
@@ -202,6 +206,7 @@ class Items {
       found.end_row();
     }
     texts_.clear();
+    pairs_.clear();
     values_.clear();
     ends_.clear();
   }
@@ -228,12 +233,13 @@ class Items {
   bool add(PyObject* name, PyObject* inner, double value) {
     const auto text = text_of(name);
     if (!text) return false;
-    texts_.emplace_back(Piece(*text), std::nullopt);
+    texts_.emplace_back(*text);
     if (inner) {
       const auto rest = text_of(inner);
       if (!rest) return false;
-      texts_.back().second.emplace(*rest);
+      texts_.emplace_back(*rest);
     }
+    pairs_.push_back(inner != nullptr);
     values_.push_back(value);
     return true;
   }
@@ -250,7 +256,8 @@ class Items {
     return number == 0.0 || add(key, nullptr, number);
   }
 
-  std::vector<std::pair<Piece, std::optional<Piece>>> texts_;  // a name, or what stands around a colon
+  std::vector<Piece> texts_;         // a name, or the two around a colon
+  std::vector<std::uint8_t> pairs_;  // which of these
   std::vector<double> values_;
   std::vector<std::size_t> ends_;  // of the tokens
   NameBatch names_;
@@ -262,7 +269,10 @@ static void fetch(PyObject* item) {
   if (!PyList_CheckExact(item)) return;
   PyObject** parts = PySequence_Fast_ITEMS(item);
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
-  for (Py_ssize_t i = 0; i < n; ++i) __builtin_prefetch(parts[i]);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    __builtin_prefetch(parts[i]);
+    __builtin_prefetch(reinterpret_cast<const char*>(parts[i]) + 63);  // where its text may end
+  }
 }
 
 static nb::object find_items(const proxqn::NameTable& names, nb::list sequences) {

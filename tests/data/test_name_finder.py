@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from tests.data.test_template_columns import sequences, template_lines
 
 from proxqn import ChainCRF
@@ -71,6 +72,23 @@ def test_items_of_all_forms(known, new):
     check(SequenceEncoder().fit(known), new)
 
 
+@given(
+    st.lists(st.lists(plain_items), min_size=1),
+    st.lists(st.lists(plain_items), min_size=1),
+    st.sets(st.integers(0, 5)),
+)
+def test_some_of_the_columns(known, new, wanted):
+    encoder = SequenceEncoder().fit(known)
+    among = np.array(sorted(c for c in wanted if c < len(encoder.vocabulary)), dtype=np.int32)
+    expected = encoder.transform(new).X.toarray()
+    expected[:, np.setdiff1d(np.arange(expected.shape[1]), among)] = 0.0
+    found = encoder.find(new, among)
+    values = np.ones(len(found.columns)) if found.values is None else found.values
+    given = sparse.csr_array((values, found.columns, found.start), shape=expected.shape)
+    np.testing.assert_array_equal(given.toarray(), expected)
+    assert encoder._known(among) is encoder._known(among)
+
+
 class Text(str):
     """A subclass of str."""
 
@@ -81,10 +99,11 @@ def test_what_is_left_to_the_slow_way():
     words = SequenceEncoder().fit([["the", "dog"]])
     for unusual in ([Text("dog")], [b"dog"], [{"dog"}], [{"dog": [1]}][:0]):
         check(words, [unusual])
-    assert words.find([[Text("dog")]]) is None
+    both, one = np.array([0, 1], dtype=np.int32), np.array([0], dtype=np.int32)
+    assert words.find([[Text("dog")]], both) is None
     rows = SequenceEncoder(Templates.parse("U:%x[0,0]")).fit([[["the"], ["dog"]]])
     check(rows, [[[Text("dog")]]])
-    assert rows.find([[[Text("dog")]]]) is None
+    assert rows.find([[[Text("dog")]]], one) is None
     long = SequenceEncoder(Templates.parse("U:" + "%x[0,0]" * 20)).fit([[["a"], ["b"]]])
     assert check(long, [[["b"], ["c"]]])
 

@@ -154,6 +154,21 @@ def test_weights_changed_in_place_are_noticed(fitted):
     assert (model.predict(X, [60], forced=[None] * 60) == after).all()
 
 
+def test_a_new_weight_of_a_named_feature_is_noticed():
+    X, y = [[{"a": 1.0}, {"b": 1.0}]] * 4, [["A", "B"]] * 4
+    model = ChainCRF(lam=0.1).fit([*X, [{"rare": 1.0}]], [*y, ["A"]])
+    model.coef_ = model.coef_.tolil()
+    model.coef_[:, model.vocabulary_["rare"]] = 0.0
+    model.coef_ = model.coef_.tocsr()
+    assert [s.tolist() for s in model.predict([[{"rare": 1.0}], *X[:1]])][1] == ["A", "B"]
+    for label, row in (("A", 0), ("B", 1)):
+        coef = model.coef_.tolil()
+        coef[:, model.vocabulary_["rare"]] = 0.0
+        coef[row, model.vocabulary_["rare"]] = 50.0
+        model.coef_ = coef.tocsr()
+        assert model.predict([[{"rare": 1.0}]])[0].tolist() == [label]
+
+
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32, np.float64])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_matrices_of_all_types(fitted, dtype, index):

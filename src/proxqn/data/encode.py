@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -86,7 +86,7 @@ class SequenceEncoder:
     """
 
     # Made when it is first needed, and of what; not pickled.
-    _finder: tuple[tuple[Any, ...], NameFinder] | None = None
+    _finders: tuple[tuple[tuple[Any, ...], NameFinder], ...] = ()  # the last two, and what of
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class SequenceEncoder:
         self._edge_vocabulary = edge_vocabulary
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in self.__dict__.items() if name != "_finder"}
+        return {name: part for name, part in self.__dict__.items() if name != "_finders"}
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -170,22 +170,25 @@ class SequenceEncoder:
         finder = self._known()
         return self._found(self._stretches(sequences, finder), finder)
 
-    def find(self, sequences: list[Any]) -> FoundEntries | None:
-        """Give the known features of sequences without making a matrix, for the labels of a few.
+    def find(self, sequences: list[Any], among: NDArray[np.int32]) -> FoundEntries | None:
+        """Give the features of sequences without making a matrix, in some of the columns only.
+
+        A sparse model has weights for few features: their names fit the cache, all names do not.
+        What was made of an array of columns serves as long as the same one is given.
 
         None where they are not of the usual forms, have edges, or are wrong: see `transform`.
 
         Examples
         --------
         >>> encoder = SequenceEncoder().fit([["the", "dog"]])
-        >>> encoder.find([["a", "dog"]]).columns
+        >>> encoder.find([["the", "dog"]], among=np.array([1], dtype=np.int32)).columns
         array([1], dtype=int32)
         """
-        finder = self._known()
+        finder = self._known(among)
         if finder.has_edges or self.sequence_id is not None:
             return None
         found = finder.find(sequences, None)
-        return None if found is None else found[0]
+        return None if found is None else replace(found[0], columns=among[found[0].columns])
 
     def transform_stream(self, sequences: Any) -> Iterator[EncodedSequences]:
         """Encode a stream piece by piece (about ``chunk_tokens`` tokens each)."""
@@ -199,13 +202,15 @@ class SequenceEncoder:
         collected.extend(parts)
         return collected.finish(len(tokens), len(edges))
 
-    def _known(self) -> NameFinder:
-        made_of = (self.templates, self.vocabulary, self.edge_vocabulary)
-        if self._finder is None or any(
-            a is not b for a, b in zip(self._finder[0], made_of, strict=True)
-        ):
-            self._finder = made_of, NameFinder(*made_of)
-        return self._finder[1]
+    def _known(self, among: NDArray[np.int32] | None = None) -> NameFinder:
+        made_of = (self.templates, self.vocabulary, self.edge_vocabulary, among)
+        for known, finder in self._finders:
+            if all(a is b for a, b in zip(known, made_of, strict=True)):
+                return finder
+        vocabulary = self.vocabulary if among is None else self.vocabulary.subset(among)
+        finder = NameFinder(self.templates, vocabulary, self.edge_vocabulary)
+        self._finders = ((made_of, finder), *self._finders[:1])
+        return finder
 
     def _stretches(self, sequences: Any, finder: NameFinder | None = None) -> Iterator[Stretch]:
         return stretches(

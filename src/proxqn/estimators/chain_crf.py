@@ -473,12 +473,12 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         if not named_input.is_named(X, None):
             return None
-        found = encoder.find(X)
+        weights, n_jobs = self._weights(), _fitting.resolve_n_jobs(self.n_jobs)
+        tagger = tagger_of(self, weights)
+        found = encoder.find(X, tagger.used)
         if found is None or not all(X):
             return None
         lengths = list(map(len, X))
-        weights, n_jobs = self._weights(), _fitting.resolve_n_jobs(self.n_jobs)
-        tagger = tagger_of(self, weights)
         values = np.ones(len(found.columns)) if found.values is None else found.values
         entries = tagger.as_entries(found.start, found.columns, values)
         labels = tagger.tag(entries, np.array(lengths), n_jobs)

@@ -33,6 +33,11 @@ class Tagger:
     most_in_a_table : int
         With more features than this, those with a weight are searched, not looked up.
 
+    Attributes
+    ----------
+    used : int32 array
+        The features with a weight, ascending.
+
     Examples
     --------
     >>> coef = sp.csr_array(np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
@@ -51,10 +56,10 @@ class Tagger:
     ) -> None:
         self._made_of = [part.copy() for part in _parts(weights)]
         coef = weights.coef
-        self._used: NDArray[Any] | None = None
         used, place = np.unique(coef.indices, return_inverse=True)
-        if coef.shape[1] > most_in_a_table:
-            self._used = used
+        self.used: NDArray[np.int32] = used.astype(np.int32)
+        self._searches = coef.shape[1] > most_in_a_table
+        if self._searches:
             row = np.arange(len(used) + 1, dtype=np.int32)  # features come as rows already
         else:
             row = np.zeros(coef.shape[1], dtype=np.int32)
@@ -102,10 +107,10 @@ class Tagger:
         self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any]
     ) -> Entries:
         """Do the same for the arrays alone."""
-        if self._used is not None:
-            place = np.searchsorted(self._used, indices)
-            known = place < len(self._used)
-            known[known] = self._used[place[known]] == indices[known]
+        if self._searches:
+            place = np.searchsorted(self.used, indices)
+            known = place < len(self.used)
+            known[known] = self.used[place[known]] == indices[known]
             indices = np.where(known, place + 1, 0)
         return (
             indptr.astype(np.int64, copy=False),

@@ -375,7 +375,8 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     def _label_shares(self) -> Floats:
         """Each label's share of the tokens, never 0."""
         counts = np.bincount(self._labels[self.layout.token_slot], minlength=self.n_labels) + 1.0
-        return counts / counts.sum()
+        shares: Floats = counts / counts.sum()
+        return shares
 
     @property
     def _n_unigrams(self) -> int:
