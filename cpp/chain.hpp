@@ -23,6 +23,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "listed_product.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
@@ -74,16 +75,19 @@ ScratchOf<S> scratch(std::int64_t n) {
 
 inline std::int64_t padded(std::int64_t n_labels) { return (n_labels + kTile - 1) / kTile * kTile; }
 
-// exp(Lambda - Lmax), plain and transposed, rows padded with zeros: [L][Lp].
+// exp(Lambda - Lmax), plain and transposed, rows padded with zeros: [L][Lp]; and lists of its entries.
 template <class S>
 struct Transitions {
   std::int64_t padded_labels;
   double largest, range;
   ScratchOf<S> forward, backward;
-  Transitions(const double* lambda, std::int64_t L) : padded_labels(padded(L)) {
-    const auto [low, high] = std::minmax_element(lambda, lambda + L * L);
-    largest = *high;
-    range = *high - *low;
+  ListedProduct<S> listed_forward, listed_backward;
+  Transitions(const double* lambda, std::int64_t L)
+      : padded_labels(padded(L)),
+        largest(*std::max_element(lambda, lambda + L * L)),
+        range(largest - *std::min_element(lambda, lambda + L * L)),
+        listed_forward([=](auto i, auto j) { return lambda[i * L + j]; }, largest, L, padded_labels),
+        listed_backward([=](auto i, auto j) { return lambda[j * L + i]; }, largest, L, padded_labels) {
     forward = scratch<S>(L * padded_labels);
     backward = scratch<S>(L * padded_labels);
     for (std::int64_t i = 0; i < L; ++i)
@@ -158,11 +162,26 @@ PROXQN_INLINE void exponentials(const V* x, V shift, std::int64_t L, V* e) {
   }
 }
 
-// out[j] = sum_i in[i] m[i][j]: the L^2 multiply-adds of a position, kTile accumulators in registers.
+// out[j] = sum_i in[i] m[i][j]: the L^2 multiply-adds of a position, sums in registers, or the listed ones
+// where there are few.
 template <class V>
-PROXQN_INLINE void product(const V* in, const double* m, std::int64_t L, std::int64_t Lp, V* out) {
-  // Enough sums to hide the latency of the multiply-adds: one 512-bit or two 256-bit ones a cycle.
-  constexpr int tile = std::is_same_v<V, double8> ? kTile / 2 : kTile;
+PROXQN_INLINE void product(const V* in, const double* m, const ListedProduct<double>& listed,
+                           std::int64_t L, std::int64_t Lp, V* out) {
+  if (listed.pays) return listed_product(in, listed, L, out);
+  // Enough sums to hide the latency of the multiply-adds: one 512-bit or two 256-bit ones a cycle. A
+  // lone sequence's lanes are labels, and its sums are of every fourth row.
+  constexpr int tile = 4;
+  if constexpr (kWidth<V> == 1) {
+    for (std::int64_t j = 0; j < Lp; j += kLanes) {
+      double8 acc[tile] = {};
+      std::int64_t i = 0;
+      for (; i + tile <= L; i += tile)
+        for (int k = 0; k < tile; ++k) acc[k] += in[i + k] * load8(m + (i + k) * Lp + j);
+      for (; i < L; ++i) acc[0] += in[i] * load8(m + i * Lp + j);
+      store8(out + j, (acc[0] + acc[1]) + (acc[2] + acc[3]));
+    }
+    return;
+  }
   for (std::int64_t j = 0; j < Lp; j += tile) {
     V acc[tile] = {};
     for (std::int64_t i = 0; i < L; ++i) {
@@ -333,7 +352,7 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions<double>& m,
     if (t == 0) {
       for (std::int64_t y = 0; y < L; ++y) a[y] = e[y];
     } else {
-      product(A, m.forward.get(), L, Lp, a);
+      product(A, m.forward.get(), m.listed_forward, L, Lp, a);
       for (std::int64_t y = 0; y < L; ++y) a[y] *= e[y];
     }
     V total{};
@@ -469,7 +488,7 @@ PROXQN_INLINE void backward_batch(const Chain& c, const Transitions<double>& m,
     load_labels(c, c.alpha, slot - W, -kFetchAhead, before);
     for (std::int64_t y = 0; y < L; ++y) a[y] = before[y] * weight;
     std::swap(A, before);
-    product(v, m.backward.get(), L, Lp, beta);
+    product(v, m.backward.get(), m.listed_backward, L, Lp, beta);
     if (++pairs.n == kBuffer) {
       outer_products(pairs.a, pairs.v, pairs.n, Lp, pairs.G);
       pairs.n = 0;

@@ -107,23 +107,50 @@ PROXQN_INLINE void batch_product(RowsView in, const float* m, std::int64_t L, st
   });
 }
 
+// The same by lists (listed_product.hpp) for eight sequences. These are the lanes then, for an entry is
+// of one label, so rows are turned on both sides. work[2 Lp].
+template <class Done>
+PROXQN_INLINE void batch_product(RowsView in, const ListedProduct<float>& m, std::int64_t L,
+                                 std::int64_t Lp, float8* work, float* sums, const Done& done) {
+  for (std::int64_t y = 0; y < Lp; y += kLanes) {
+    float8 rows[kLanes];
+    for (int s = 0; s < kLanes; ++s) rows[s] = load_floats(in.at(y, s));
+    transpose8(rows);
+    for (int k = 0; k < kLanes; ++k) work[y + k] = rows[k];
+  }
+  listed_product(work, m, L, work + Lp);
+  float8 totals[kLanes] = {};
+  for (std::int64_t y = 0; y < Lp; y += kLanes) {
+    float8 rows[kLanes];
+    for (int k = 0; k < kLanes; ++k) rows[k] = work[Lp + y + k];
+    transpose8(rows);
+    for (int s = 0; s < kLanes; ++s) totals[s] += done(y, s, rows[s]);
+  }
+  for (int s = 0; s < kLanes; ++s) store_floats(sums + s * kLanes, totals[s]);
+}
+
 // a = (before M) e / c and its sums.
-PROXQN_KERNEL void forward_product(RowsView before, const float* m, RowsView e, const float* inverse,
-                                   std::int64_t L, std::int64_t Lp, int n, RowsView a, float* sums) {
-  batch_product(before, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
+PROXQN_KERNEL void forward_product(RowsView before, const Transitions<float>& m, RowsView e,
+                                   const float* inverse, std::int64_t L, std::int64_t Lp, int n,
+                                   float8* work, RowsView a, float* sums) {
+  const auto done = [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
     const float8 v = product * (load_floats(e.at(y, s)) * load_floats(inverse + s * kLanes));
     store_floats(a.at(y, s), v);
     return v;
-  });
+  };
+  if (n > 1 && m.listed_forward.pays) batch_product(before, m.listed_forward, L, Lp, work, sums, done);
+  else batch_product(before, m.forward.get(), L, Lp, n, sums, done);
 }
 
 // beta = v M' and the sums of a beta.
-PROXQN_KERNEL void backward_product(RowsView v, const float* m, RowsView a, std::int64_t L,
-                                    std::int64_t Lp, int n, RowsView beta, float* sums) {
-  batch_product(v, m, L, Lp, n, sums, [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
+PROXQN_KERNEL void backward_product(RowsView v, const Transitions<float>& m, RowsView a, std::int64_t L,
+                                    std::int64_t Lp, int n, float8* work, RowsView beta, float* sums) {
+  const auto done = [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
     store_floats(beta.at(y, s), product);
     return load_floats(a.at(y, s)) * product;
-  });
+  };
+  if (n > 1 && m.listed_backward.pays) batch_product(v, m.listed_backward, L, Lp, work, sums, done);
+  else batch_product(v, m.backward.get(), L, Lp, n, sums, done);
 }
 
 // G[L][Lp] += sum_t a_t(i) v_t(j) over n tokens.
@@ -279,8 +306,8 @@ struct SingleBatch {
         for (int s = 0; s < N; ++s) normaliser[s].multiply(std::exchange(product[s], 1.0));
       if (t + 1 == T) break;
       exponentials(t + 1, kFetchAhead, false, e, high);
-      forward_product(rows(c.alpha, t), m.forward.get(), e, inverse, L, Lp, N, rows(c.alpha, t + 1),
-                      sums);
+      forward_product(rows(c.alpha, t), m, e, inverse, L, Lp, N,
+                      reinterpret_cast<float8*>(work + N * Lp), rows(c.alpha, t + 1), sums);
     }
     float least = 0.0f, nan = 0.0f;
     for (int k = 0; k < R * kLanes; ++k) least = std::min(least, low[k]), nan += totals[k];
@@ -336,7 +363,8 @@ struct SingleBatch {
         put(v.at(y, s), get(e.at(y, s)) * get(beta.at(y, s)) * get(factor + s * kLanes));
       });
       exponentials(t - 1, -kFetchAhead, true, e, high);
-      backward_product(v, m.backward.get(), rows(c.alpha, t - 1), L, Lp, N, beta, sums);
+      backward_product(v, m, rows(c.alpha, t - 1), L, Lp, N,
+                       reinterpret_cast<float8*>(work + 2 * N * Lp), beta, sums);
     }
   }
 };
@@ -344,7 +372,7 @@ struct SingleBatch {
 template <int P>
 PROXQN_INLINE void forward_singles(const ChainOf<float>& c, const Transitions<float>& m,
                                    std::int64_t chunk, double step, double* losses) {
-  auto work = scratch<float>(m.padded_labels * kLanes);
+  auto work = scratch<float>(3 * m.padded_labels * kLanes);
   for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
     c.log_domain[b] = !(c.width[b] == kLanes
                             ? SingleBatch<kLanes, P>(c, m, b, step).forward(work.get(), losses)
@@ -356,7 +384,7 @@ PROXQN_INLINE void backward_singles(const ChainOf<float>& c, const Transitions<f
                                     std::int64_t chunk, double step, double* G) {
   constexpr std::int64_t pair_step = (kPairTokens + kLanes) * kLanes;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels;
-  auto work = scratch<float>(2 * Lp * kLanes), sides = scratch<float>(2 * pair_step * Lp / kLanes);
+  auto work = scratch<float>(4 * Lp * kLanes), sides = scratch<float>(2 * pair_step * Lp / kLanes);
   auto sums = scratch(Lp * Lp);
   PairRows pairs{{sides.get(), pair_step}, {sides.get() + pair_step * Lp / kLanes, pair_step}, sums.get()};
   // The last batch first: then what is fetched ahead is needed next, at the end of a batch, too.
