@@ -31,59 +31,73 @@ struct Draws {
   std::vector<float> scale;                             // [runs] root of half the weight of a draw
 };
 
-// The filter A_t(y) = P(y_t = y | x_1..x_t), [T][Lp], one sequence at a time.
+// The filter A_t(y) = P(y_t = y | x_1..x_t), [T][Lp], one sequence at a time; reached[Lp] is for its use.
 template <class S>
 PROXQN_INLINE void filter(const ChainOf<S>& c, const Transitions<double>& m, std::int64_t slot,
-                          std::int64_t step, std::int64_t T, double* A) {
+                          std::int64_t step, std::int64_t T, double* reached, double* A) {
   const std::int64_t L = c.n_labels, Lp = m.padded_labels;
+  std::fill(reached, reached + L, 1.0);
+  std::fill(reached + L, reached + Lp, 0.0);
   for (std::int64_t t = 0; t < T; ++t, slot += step) {
     double* a = A + t * Lp;
-    double highest = -std::numeric_limits<double>::infinity();
-    for (std::int64_t y = 0; y < L; ++y) highest = std::max(highest, a[y] = c.scores[c.at(y, slot)]);
-    for (std::int64_t y = 0; y < Lp; y += kLanes) store8(a + y, exp8(load8(a + y) - highest));
-    std::fill(a + L, a + Lp, 0.0);
-    double total = 0.0;
-    for (std::int64_t y = 0; y < Lp && t > 0; y += kLanes) {
-      double8 reached{};
-      for (std::int64_t from = 0; from < L; ++from)
-        reached += a[from - Lp] * load8(m.forward.get() + from * Lp + y);
-      store8(a + y, load8(a + y) * reached);
+    if constexpr (ChainOf<S>::kRows)
+      for (std::int64_t y = 0; y < Lp; y += kLanes) store8(a + y, load8(c.scores + c.at(y, slot)));
+    else
+      for (std::int64_t y = 0; y < L; ++y) a[y] = c.scores[c.at(y, slot)];
+    std::fill(a + L, a + Lp, a[0]);
+    double8 high = load8(a), total{};
+    for (std::int64_t y = kLanes; y < Lp; y += kLanes) high = max(high, load8(a + y));
+    const double highest = largest(high);
+    if (t > 0) product(a - Lp, m.forward.get(), m.listed_forward, L, Lp, reached);
+    for (std::int64_t y = 0; y < Lp; y += kLanes) {
+      const double8 v = exp8(load8(a + y) - highest) * load8(reached + y);
+      total += v;
+      store8(a + y, v);
     }
-    for (std::int64_t y = 0; y < L; ++y) total += a[y];
-    for (std::int64_t y = 0; y < L; ++y) a[y] /= total;
+    const double all = sum(total);
+    for (std::int64_t y = 0; y < Lp; y += kLanes) store8(a + y, load8(a + y) / all);
   }
 }
 
-// Cumulative sums of A_t(y) exp Lambda(y, next), one list for each next label that a draw has.
+// Cumulative sums of A_t(y) exp Lambda(y, next) over eights of labels, one list for each next label that
+// a draw has. Within its eight a draw adds up one by one.
 class Conditional {
  public:
-  Conditional(const Transitions<double>& m, std::int64_t L) : m_(m), L_(L), sums_((L + 1) * L), known_(L + 1) {}
+  Conditional(const Transitions<double>& m, std::int64_t L)
+      : m_(m), L_(L), n_(m.padded_labels / kLanes), end_(m.padded_labels, 1.0), sums_((L + 1) * n_),
+        known_(L + 1) {}
   void forget() { std::fill(known_.begin(), known_.end(), 0); }
-  std::int32_t draw(const double* a, std::int32_t next, double u) {
-    double* sums = sums_.data() + next * L_;
+  PROXQN_INLINE std::int32_t draw(const double* a, std::int32_t next, double u) {
+    const double* onward = next < L_ ? m_.backward.get() + next * m_.padded_labels : end_.data();
+    double* sums = sums_.data() + next * n_;
     if (!known_[next]) {
-      const double* onward = next < L_ ? m_.backward.get() + next * m_.padded_labels : nullptr;
       double total = 0.0;
-      for (std::int64_t y = 0; y < L_; ++y) sums[y] = total += onward ? a[y] * onward[y] : a[y];
+      for (std::int64_t i = 0; i < n_; ++i)
+        sums[i] = total += sum(load8(a + i * kLanes) * load8(onward + i * kLanes));
       known_[next] = 1;
     }
-    const double at = u * sums[L_ - 1];
-    std::int64_t y = 0;
-    while (y < L_ - 1 && sums[y] <= at) ++y;
+    const double at = u * sums[n_ - 1];
+    std::int64_t eight = 0;
+    while (eight < n_ - 1 && sums[eight] <= at) ++eight;
+    double below = eight > 0 ? sums[eight - 1] : 0.0;
+    std::int64_t y = eight * kLanes;
+    const std::int64_t last = std::min(L_, y + kLanes) - 1;
+    while (y < last && (below += a[y] * onward[y]) <= at) ++y;
     return static_cast<std::int32_t>(y);
   }
 
  private:
   const Transitions<double>& m_;
-  std::int64_t L_;
-  std::vector<double> sums_;           // [L+1][L], the last for the end of a sequence
+  std::int64_t L_, n_;                 // n eights
+  std::vector<double> end_;            // [Lp] ones: nothing comes after the end of a sequence
+  std::vector<double> sums_;           // [L+1][n], the last for the end
   std::vector<std::uint8_t> known_;
 };
 
 // Draw 2 n_pairs labelings, backwards: paths [2 n_pairs][T].
-inline void draw_paths(const double* A, const Transitions<double>& m, std::int64_t L, std::int64_t T,
-                       std::int64_t n, SplitMix64& random, Conditional& conditional,
-                       std::int32_t* paths) {
+PROXQN_INLINE void draw_paths(const double* A, const Transitions<double>& m, std::int64_t L,
+                              std::int64_t T, std::int64_t n, SplitMix64& random,
+                              Conditional& conditional, std::int32_t* paths) {
   for (std::int64_t t = T - 1; t >= 0; --t) {
     conditional.forget();
     for (std::int64_t i = 0; i < n; ++i) {
@@ -123,7 +137,7 @@ template <class S>
 PROXQN_INLINE void draw_batches(const ChainOf<S>& c, const Transitions<double>& m, std::int64_t first,
                                 std::int64_t last, const Sampling& how, Draws& out) {
   Conditional conditional(m, c.n_labels);
-  std::vector<double> A;
+  std::vector<double> A, reached(m.padded_labels);
   std::vector<std::int32_t> paths;
   for (std::int64_t b = first; b < last; ++b)
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -136,7 +150,7 @@ PROXQN_INLINE void draw_batches(const ChainOf<S>& c, const Transitions<double>& 
       const double n_draws = 2.0 * static_cast<double>(how.n_pairs) * how.share;
       A.resize(T * m.padded_labels);
       paths.resize(2 * how.n_pairs * T);
-      filter(c, m, c.first[b] + lane, c.width[b], T, A.data());
+      filter(c, m, c.first[b] + lane, c.width[b], T, reached.data(), A.data());
       draw_paths(A.data(), m, c.n_labels, T, 2 * how.n_pairs, random, conditional, paths.data());
       add_runs(paths.data(), how.n_pairs, T, c.n_labels, c.first[b] + lane, c.width[b],
                static_cast<float>(std::sqrt(weight / n_draws)), out);
