@@ -1,331 +1,272 @@
-// The full sweep on floats [Lp/8][stride][8] (rows.hpp) for columns of ones, which it takes in two ways.
+// The full sweep: every coordinate's derivative, keeping those above a threshold. Columns are taken
+// in one of three ways, by their number of entries.
 //
-// Columns with an entry or more a block of slots, as of pixels: the rows of a block are copied side by
-// side, [slot][Lp], into the L1 cache, and every column adds its slots there, eight or four at a time.
-// The lists of these slots, a byte each, are made once. They are of two fixed lengths, filled up with a
-// row of zeros, because a loop of another length for every column is foreseen wrongly every time.
+// Frequent columns of ones, in single precision, as of pixels: byte_blocks.hpp.
 //
-// Rare columns, most of text's: only the eights of labels that the column may have, straight from the
-// array, and with an entry or two only those labels.
+// Columns with a hundred entries or so: block of slots by block. The rows of a block are copied side
+// by side, [slot][Lp], into the L2 cache, and all these columns pick theirs there, so that each row
+// comes from memory once. Column by column, every entry would fetch lines of its own as soon as there
+// are more rows than the caches hold.
+//
+// Rare columns, most of text's: straight from the array, only the eights of labels that the column
+// may have, and with an entry or two only those labels.
 #pragma once
 #include <memory>
-#include <mutex>
-#include <numeric>
 #include <vector>
 
-#include "features.hpp"
+#include "byte_blocks.hpp"
+#include "column_sums.hpp"
 
 namespace proxqn {
 
-constexpr std::int64_t kByteBlock = 255;     // slots; number 255 is the row of zeros
-constexpr std::int64_t kByteColumns = 2048;  // a chunk, whose sums [.][32] stay in the L2 cache
-constexpr std::int64_t kByteRun = 8;         // blocks summed in single precision: 256 groups at most
-constexpr std::int64_t kByteTasks = 8;       // for threads: chunks of columns, or parts of the blocks
-
-// Slots of a column within a block.
-template <int Size>
-struct ByteGroup {
-  std::uint16_t column;  // within its chunk
-  std::uint8_t slot[Size];
-};
-
-// The groups of a chunk of columns, block by block.
-template <int Size>
-struct ByteGroups {
-  std::vector<std::int64_t> start;  // [n_blocks+1]
-  std::unique_ptr<ByteGroup<Size>[]> all;
-  std::vector<std::int64_t> next;  // [n_blocks] while they are filled
-
-  explicit ByteGroups(std::int64_t n_blocks) : start(n_blocks + 1, 0) {}
-  void allocate() {
-    std::partial_sum(start.begin(), start.end(), start.begin());
-    all.reset(new ByteGroup<Size>[start.back()]);
-    next.assign(start.begin(), start.end() - 1);
-  }
-  PROXQN_INLINE void add(std::int64_t b, std::int64_t column, const std::int32_t* slots,
-                         std::int64_t n) {
-    auto& group = all[next[b]++];
-    group.column = static_cast<std::uint16_t>(column);
-    const auto begin = static_cast<std::int32_t>(b * kByteBlock);
-    if (n >= Size)
-      for (int i = 0; i < Size; ++i) group.slot[i] = static_cast<std::uint8_t>(slots[i] - begin);
-    else
-      for (int i = 0; i < Size; ++i)
-        group.slot[i] = static_cast<std::uint8_t>(i < n ? slots[i] - begin : kByteBlock);
-  }
-};
-
-struct ByteChunk {
-  std::int64_t n_columns;
-  ByteGroups<8> eights;
-  ByteGroups<4> fours;
-};
-
-// How many of the ascending slots [at, end) are below a limit.
-PROXQN_INLINE std::int64_t count_below(const std::int32_t* at, const std::int32_t* end,
-                                       std::int32_t limit) {
-  const std::int32_t* first = at;
-  while (end - at >= kLanes) {
-    int n = 0;
-    for (int i = 0; i < kLanes; ++i) n += at[i] < limit;
-    at += n;
-    if (n < kLanes) return at - first;
-  }
-  while (at < end && *at < limit) ++at;
-  return at - first;
-}
-
-PROXQN_CLONES void fill_chunk(const Features& f, const std::int32_t* columns, std::int64_t n_blocks,
-                              ByteChunk& chunk) {
-  std::vector<std::uint8_t> counts(chunk.n_columns * n_blocks);
-  for (std::int64_t i = 0; i < chunk.n_columns; ++i) {
-    const std::int32_t* at = f.slots + f.start[columns[i]];
-    const std::int32_t* end = f.slots + f.start[columns[i] + 1];
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      const auto n = count_below(at, end, static_cast<std::int32_t>((b + 1) * kByteBlock));
-      counts[i * n_blocks + b] = static_cast<std::uint8_t>(n);
-      chunk.eights.start[b + 1] += (n + 3) / 8;  // five to seven that are left make an eight, too
-      chunk.fours.start[b + 1] += n % 8 >= 1 && n % 8 <= 4;
-      at += n;
-    }
-  }
-  chunk.eights.allocate();
-  chunk.fours.allocate();
-  for (std::int64_t i = 0; i < chunk.n_columns; ++i) {
-    const std::int32_t* at = f.slots + f.start[columns[i]];
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-      std::int64_t n = counts[i * n_blocks + b];
-      const std::int32_t* here = at;
-      at += n;
-      for (; n > 4; n -= 8, here += 8) chunk.eights.add(b, i, here, n);
-      if (n > 0) chunk.fours.add(b, i, here, n);
-    }
-  }
-}
-
-struct ByteBlocks {
-  std::vector<std::int32_t> columns;  // ascending
-  std::int64_t n_blocks = 0;
-  std::vector<ByteChunk> chunks;  // of columns
-  std::int64_t n_parts = 1;       // of blocks, with sums of their own, whatever the number of threads
-
-  ByteBlocks(const Features& f, int n_jobs) {
-    std::int32_t last = -1;
-    for (std::int64_t c = 0; c < f.n_columns; ++c)
-      if (f.start[c + 1] > f.start[c]) last = std::max(last, f.slots[f.start[c + 1] - 1]);
-    n_blocks = (last + kByteBlock) / kByteBlock;
-    for (std::int64_t c = 0; c < f.n_columns; ++c)
-      if (f.start[c + 1] - f.start[c] > n_blocks) columns.push_back(static_cast<std::int32_t>(c));
-    const auto n = static_cast<std::int64_t>(columns.size());
-    for (std::int64_t first = 0; first < n; first += kByteColumns)
-      chunks.push_back({std::min(kByteColumns, n - first), ByteGroups<8>(n_blocks),
-                        ByteGroups<4>(n_blocks)});
-    const auto n_chunks = static_cast<std::int64_t>(chunks.size());
-    n_parts = std::max<std::int64_t>(
-        1, std::min(n_blocks / kByteRun, kByteTasks / std::max<std::int64_t>(1, n_chunks)));
-    parallel_for(n_chunks, n_jobs, [&](std::int64_t k) {
-      fill_chunk(f, columns.data() + k * kByteColumns, n_blocks, chunks[k]);
-    });
-  }
-};
-
-// Made when the first sweep asks for it.
-class ByteBlockCache {
- public:
-  // Null where columns have values.
-  const ByteBlocks* get(const Features& f, int n_jobs) {
-    std::call_once(made_, [&] {
-      if (std::all_of(f.value_start, f.value_start + f.n_columns, [](auto at) { return at < 0; }))
-        blocks_ = std::make_unique<ByteBlocks>(f, n_jobs);
-    });
-    return blocks_.get();
-  }
-
- private:
-  std::once_flag made_;
-  std::unique_ptr<ByteBlocks> blocks_;
-};
-
-struct alignas(64) SixteenFloats {
-  float r[16];
-};
-
-template <class V>
-PROXQN_INLINE V load_vector(const float* p) {
-  V v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
-// sums[column][W] += the rows [.][W] of its slots.
-template <int W, int Size>
-PROXQN_INLINE void add_groups(const ByteGroups<Size>& groups, std::int64_t b, const float* rows,
-                              float* sums) {
-  using V = std::conditional_t<W % 16 == 0, float16, float8>;
-  constexpr int lanes = sizeof(V) / sizeof(float), n = W / lanes;
-  const auto* end = groups.all.get() + groups.start[b + 1];
-  for (const auto* group = groups.all.get() + groups.start[b]; group < end; ++group) {
-    V even[n] = {}, odd[n] = {};  // two chains hide the latency of the additions
-#pragma GCC unroll 8
-    for (int i = 0; i < Size; i += 2)
-      for (int k = 0; k < n; ++k) {
-        const V a = load_vector<V>(rows + group->slot[i] * W + k * lanes);
-        const V b = load_vector<V>(rows + group->slot[i + 1] * W + k * lanes);
-        even[k] = i == 0 ? a : even[k] + a;
-        odd[k] = i == 0 ? b : odd[k] + b;
-      }
-    for (int k = 0; k < n; ++k) {
-      float* p = sums + group->column * W + k * lanes;
-      const V sum = load_vector<V>(p) + (even[k] + odd[k]);
-      std::memcpy(p, &sum, sizeof sum);
-    }
-  }
-}
-
-// totals[column][Lp] += the sums of W labels over the blocks [first, last); floats: [.][W] zeros.
-template <int W>
-PROXQN_INLINE void sum_bytes(const ByteChunk& chunk, std::int64_t first, std::int64_t last,
-                             const float* planes, std::int64_t stride, std::int64_t Lp,
-                             float* floats, double* totals) {
-  alignas(64) float rows[(kByteBlock + 1) * W];
-  std::fill(rows + kByteBlock * W, rows + (kByteBlock + 1) * W, 0.0f);
-  for (std::int64_t b = first; b < last; ++b) {
-    const std::int64_t begin = b * kByteBlock, n = std::min(kByteBlock, stride - begin);
-    for (std::int64_t s = 0; s < n; ++s)
-      for (int y = 0; y < W; y += kLanes)
-        store_floats(rows + s * W + y, load_floats(planes + y * stride + (begin + s) * kLanes));
-    add_groups<W>(chunk.eights, b, rows, floats);
-    add_groups<W>(chunk.fours, b, rows, floats);
-    if ((b - first) % kByteRun != kByteRun - 1 && b != last - 1) continue;
-    for (std::int64_t i = 0; i < chunk.n_columns; ++i)
-      for (int y = 0; y < W; y += kLanes) {
-        double* total = totals + i * Lp + y;
-        store8(total, load8(total) + load8(floats + i * W + y));
-        store_floats(floats + i * W + y, float8{});
-      }
-  }
-}
-
-PROXQN_CLONES void sum_byte_chunk(const ByteChunk& chunk, std::int64_t first, std::int64_t last,
-                                  const float* rows, std::int64_t stride, std::int64_t Lp,
-                                  float* floats, double* totals) {
-  for (std::int64_t y = 0; y < Lp; y += 32) {
-    const float* planes = rows + y * stride;
-    const std::int64_t left = Lp - y;
-    if (left >= 32) sum_bytes<32>(chunk, first, last, planes, stride, Lp, floats, totals + y);
-    else if (left == 24) sum_bytes<24>(chunk, first, last, planes, stride, Lp, floats, totals + y);
-    else if (left == 16) sum_bytes<16>(chunk, first, last, planes, stride, Lp, floats, totals + y);
-    else sum_bytes<8>(chunk, first, last, planes, stride, Lp, floats, totals + y);
-  }
-}
-
-// [columns of the blocks][Lp]
-inline std::vector<double> sum_byte_blocks(const ByteBlocks& x, const float* rows,
-                                           std::int64_t stride, std::int64_t Lp, int n_jobs) {
-  const auto size = static_cast<std::int64_t>(x.columns.size()) * Lp;
-  const auto n_chunks = static_cast<std::int64_t>(x.chunks.size());
-  std::vector<double> sums(size * x.n_parts, 0.0);
-  parallel_for(n_chunks * x.n_parts, n_jobs, [&](std::int64_t task) {
-    const std::int64_t k = task % n_chunks, part = task / n_chunks;
-    const std::unique_ptr<SixteenFloats[]> floats(new SixteenFloats[kByteColumns * 2]());
-    sum_byte_chunk(x.chunks[k], part * x.n_blocks / x.n_parts, (part + 1) * x.n_blocks / x.n_parts,
-                   rows, stride, Lp, floats[0].r, sums.data() + part * size + k * kByteColumns * Lp);
-  });
-  for (std::int64_t part = 1; part < x.n_parts; ++part)
-    for (std::int64_t i = 0; i < size; ++i) sums[i] += sums[part * size + i];
-  sums.resize(size);
-  return sums;
-}
-
-struct SingleSweep {
-  const Features& f;
-  const ByteBlocks& blocks;
-  const double* block_sums;  // [columns of the blocks][Lp]
-  std::int64_t n_labels, stride, Lp;
-  const float* rows;
-  double threshold;
-  const std::int64_t* pair_start;  // null: all labels
-  const std::int32_t *pair_labels, *rank;
-};
-
+constexpr std::int64_t kBlockBytes = 1 << 20;  // of rows: a usual L2 cache
+constexpr std::int64_t kRareBytes = 512;       // of one label's entries in a column
+constexpr std::int64_t kRareBlocks = 16;       // a column with fewer entries than a block in 16 is rare
+constexpr std::int64_t kBlockParts = 8;        // for threads, whatever their number
+constexpr std::int64_t kColumnsAhead = 8;      // whose entries are asked for early
 constexpr std::int64_t kScalarEntries = 3;
 
-PROXQN_INLINE double sum_label(const SingleSweep& x, std::int64_t label, const std::int32_t* slots,
-                               std::int64_t n) {
-  const std::int64_t place = x.rank[label], lane = place % kLanes;
-  const float* column = x.rows + (place - lane) * x.stride + lane;
-  double sum = 0.0;
-  for (std::int64_t e = 0; e < n; ++e) sum += column[slots[e] * kLanes];
-  return sum;
-}
+// Which columns go block by block, and the blocks.
+struct BlockColumns {
+  std::int64_t stride, n_labels, Lp;
+  std::int64_t block, n_blocks;       // block: slots
+  std::int64_t n_parts;               // of blocks, with sums of their own
+  std::vector<std::int32_t> columns;  // ascending
 
-// sums[Lp] in the eights of the labels [label, labels_end), or in all where there is no such list.
-PROXQN_INLINE void sum_eights(const SingleSweep& x, const std::int32_t* label,
-                              const std::int32_t* labels_end, const std::int32_t* slots,
-                              std::int64_t n, std::vector<std::uint8_t>& wanted, double* sums) {
-  const SlotRows<float> rows(x.rows, x.stride, x.Lp);
-  std::fill(sums, sums + x.Lp, 0.0);
-  if (!label) return add_rows(slots, nullptr, n, rows, x.Lp, sums);
-  std::fill(wanted.begin(), wanted.end(), 0);
-  for (; label < labels_end; ++label) wanted[x.rank[*label] / kLanes] = 1;
-  for (std::int64_t y = 0; y < x.Lp; y += kLanes)
-    if (wanted[y / kLanes]) column_sums<1>(slots, nullptr, n, rows, y, sums + y);
-}
+  // scalar: bytes of a residual. The columns of `others`, ascending, go another way.
+  BlockColumns(const Features& f, std::int64_t stride_, std::int64_t n_labels_, std::int64_t scalar,
+               const std::vector<std::int32_t>& others)
+      : stride(stride_), n_labels(n_labels_), Lp((n_labels + kLanes - 1) / kLanes * kLanes),
+        block(std::max<std::int64_t>(64, kBlockBytes / (scalar * Lp))),
+        n_blocks((stride + block - 1) / block) {
+    const std::int64_t enough = std::max(kRareBytes / scalar, n_blocks / kRareBlocks);
+    auto other = others.begin();
+    for (std::int64_t c = 0; c < f.n_columns; ++c)
+      if (other != others.end() && *other == c) ++other;
+      else if (f.start[c + 1] - f.start[c] >= enough) columns.push_back(static_cast<std::int32_t>(c));
+    // The sums of all parts together should be no larger than the rows.
+    const std::int64_t most = stride / std::max<std::int64_t>(1, columns.size());
+    n_parts = std::max<std::int64_t>(1, std::min({most, n_blocks, kBlockParts}));
+  }
+};
 
-// Columns [first, last).
-PROXQN_CLONES void sweep_columns(const SingleSweep& x, std::int64_t first, std::int64_t last,
-                                 Sweep& out) {
-  const auto& frequent = x.blocks.columns;
-  std::vector<double> sums(x.Lp);
-  std::vector<std::uint8_t> wanted(x.Lp / kLanes);
-  auto at = std::lower_bound(frequent.begin(), frequent.end(), first);
-  for (std::int64_t c = first; c < last; ++c) {
-    auto keep = [&](std::int64_t y, double g) PROXQN_INLINED {
-      const double size = std::fabs(g);
-      if (!(size <= out.largest)) out.largest = size;  // a NaN stays visible
-      if (!(size > x.threshold)) return;
-      out.coordinates.push_back(c * x.n_labels + y);
-      out.gradient.push_back(g);
-    };
-    const std::int32_t* slots = x.f.slots + x.f.start[c];
-    const std::int64_t n = x.f.start[c + 1] - x.f.start[c];
-    const std::int32_t *label = nullptr, *labels_end = nullptr;
-    if (x.pair_start) {
-      label = x.pair_labels + x.pair_start[c];
-      labels_end = x.pair_labels + x.pair_start[c + 1];
-    }
-    const double* found = sums.data();
-    if (at != frequent.end() && *at == c) {
-      found = x.block_sums + (at++ - frequent.begin()) * x.Lp;
-    } else if (x.pair_start && n <= kScalarEntries) {
-      for (; label < labels_end; ++label) keep(*label, sum_label(x, *label, slots, n));
-      continue;
+// out[last - first][Lp] = the rows of the slots [first, last)
+template <class S>
+PROXQN_INLINE void copy_rows(const SlotRows<S>& rows, std::int64_t first, std::int64_t last,
+                             std::int64_t n_labels, std::int64_t Lp, S* out) {
+  for (std::int64_t s = first; s < last; ++s, out += Lp) {
+    const S* from = rows.first + s * rows.slot_step;
+    if (rows.has_eights()) {
+      for (std::int64_t y = 0; y < Lp; y += kLanes, from += rows.eight_step)
+        std::memcpy(out + y, from, kLanes * sizeof(S));
     } else {
-      sum_eights(x, label, labels_end, slots, n, wanted, sums.data());
+      for (std::int64_t y = 0; y < n_labels; ++y) out[y] = from[y * rows.lane_step];
+      for (std::int64_t y = n_labels; y < Lp; ++y) out[y] = S(0);
     }
-    if (x.pair_start)
-      for (; label < labels_end; ++label) keep(*label, found[x.rank[*label]]);
-    else
-      for (std::int64_t y = 0; y < x.n_labels; ++y) keep(y, found[x.rank[y]]);
   }
 }
 
-// The same answer as features.hpp's sweep_rows, which serves columns with values.
-inline Sweep sweep_single(const Features& f, ByteBlockCache& cache, std::int64_t n_labels,
-                          std::int64_t stride, const float* rows, double threshold,
-                          const std::int64_t* pair_start, const std::int32_t* pair_labels,
-                          const std::int32_t* rank, int n_jobs) {
-  const std::int64_t Lp = (n_labels + kLanes - 1) / kLanes * kLanes;
-  const ByteBlocks* blocks = cache.get(f, n_jobs);
-  if (!blocks)
-    return sweep_rows(f, n_labels, stride, Lp, rows, threshold, pair_start, pair_labels, rank,
-                      n_jobs);
-  const std::vector<double> sums = sum_byte_blocks(*blocks, rows, stride, Lp, n_jobs);
-  const SingleSweep x{f,    *blocks,   sums.data(), n_labels,    stride, Lp,
-                      rows, threshold, pair_start,  pair_labels, rank};
-  return sweep_chunks(f, n_jobs, [&](std::int64_t first, std::int64_t last, Sweep& out) {
+// How many of a column's slots are below a limit. They are spread about evenly: the search begins
+// where it would then end.
+inline std::int64_t find_slot(const std::int32_t* slots, std::int64_t n, std::int64_t limit,
+                              std::int64_t stride) {
+  std::int64_t low = n * limit / stride, high = low;
+  for (std::int64_t step = 16; low > 0 && slots[low - 1] >= limit; step *= 4)
+    low = std::max<std::int64_t>(0, low - step);
+  for (std::int64_t step = 16; high < n && slots[high] < limit; step *= 4)
+    high = std::min(n, high + step);
+  return std::lower_bound(slots + low, slots + high, limit) - slots;
+}
+
+// sums[columns][Lp] = those over the slots [first, last)
+template <class S>
+PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const SlotRows<S>& rows,
+                             std::int64_t first, std::int64_t last, double* sums) {
+  const auto n = static_cast<std::int64_t>(x.columns.size());
+  const std::int64_t Lp = x.Lp;
+  std::vector<std::int64_t> next(n);  // each column's first entry not yet summed
+  std::vector<std::int32_t> slot(n);  // and its slot
+  auto go_to = [&](std::int64_t i, std::int64_t e) PROXQN_INLINED {
+    next[i] = e;
+    slot[i] = e < f.start[x.columns[i] + 1] ? f.slots[e] : kAllSlots;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t start = f.start[x.columns[i]], count = f.start[x.columns[i] + 1] - start;
+    go_to(i, start + find_slot(f.slots + start, count, first, x.stride));
+  }
+  std::fill(sums, sums + n * Lp, 0.0);
+  const bool in_place = rows.has_eights() && rows.slot_step == Lp;
+  const std::unique_ptr<S[]> copy(in_place ? nullptr : new S[x.block * Lp]);
+  std::vector<std::int32_t> present(n + kColumnsAhead, 0);
+  for (std::int64_t begin = first; begin < last; begin += x.block) {
+    const auto end = static_cast<std::int32_t>(std::min(last, begin + x.block));
+    if (!in_place) copy_rows(rows, begin, end, x.n_labels, Lp, copy.get());
+    const auto here =
+        slot_major<S>(in_place ? rows.first : copy.get(), Lp, in_place ? 0 : begin);
+    std::int64_t n_present = 0;  // columns in this block, listed without a branch to foresee
+    for (std::int64_t i = 0; i < n; ++i) {
+      present[n_present] = static_cast<std::int32_t>(i);
+      n_present += slot[i] < end;
+    }
+    for (std::int64_t k = 0; k < n_present; ++k) {
+      // Processors fetch ahead by themselves along a column, but not from column to column.
+      const std::int32_t* ahead = f.slots + next[present[k + kColumnsAhead]];
+      __builtin_prefetch(ahead);
+      __builtin_prefetch(ahead + 16);
+      const std::int64_t i = present[k], c = x.columns[i], e = next[i];
+      const double* v = f.column_values(c);
+      if (v) v += e - f.start[c];
+      go_to(i, e + add_rows(f.slots + e, v, f.start[c + 1] - e, end, here, Lp, sums + i * Lp));
+    }
+  }
+}
+
+// Functions with clones cannot be templates.
+PROXQN_CLONES void sum_part(const Features& f, const BlockColumns& x, const SlotRows<double>& rows,
+                            std::int64_t first, std::int64_t last, double* sums) {
+  sum_slots(f, x, rows, first, last, sums);
+}
+PROXQN_CLONES void sum_part(const Features& f, const BlockColumns& x, const SlotRows<float>& rows,
+                            std::int64_t first, std::int64_t last, double* sums) {
+  sum_slots(f, x, rows, first, last, sums);
+}
+
+template <class S>
+PartSums sum_blocks(const Features& f, const BlockColumns& x, const SlotRows<S>& rows, int n_jobs) {
+  PartSums out(x.columns, x.n_parts, x.Lp);
+  if (x.columns.empty()) return out;
+  parallel_for(x.n_parts, n_jobs, [&](std::int64_t part) {
+    const std::int64_t first = part * x.n_blocks / x.n_parts * x.block;
+    const std::int64_t last = std::min(x.stride, (part + 1) * x.n_blocks / x.n_parts * x.block);
+    sum_part(f, x, rows, first, last, out.part(part));
+  });
+  return out;
+}
+
+// What a sweep over columns needs, with the sums of those that are not rare.
+template <class S>
+struct ColumnSweep {
+  const Features& f;
+  const PartSums &byte_sums, &block_sums;
+  std::int64_t n_labels, Lp;
+  SlotRows<S> rows;
+  double threshold;
+  const std::int64_t* pair_start;          // [n_columns+1] into pair_labels, or null: all labels
+  const std::int32_t *pair_labels, *rank;  // rank: where labels stand, or null: in their order
+};
+
+// Columns [first, last).
+template <class S>
+PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::int64_t last,
+                              Sweep& out) {
+  std::vector<double> sums(x.Lp);
+  std::vector<std::uint8_t> wanted(x.Lp / kLanes);
+  PartSums::Cursor bytes(x.byte_sums, first), blocks(x.block_sums, first);
+  for (std::int64_t c = first; c < last; ++c) {
+    const std::int32_t* label = x.pair_start ? x.pair_labels + x.pair_start[c] : nullptr;
+    const std::int64_t n_own = label ? x.pair_start[c + 1] - x.pair_start[c] : x.n_labels;
+    auto each = [&](const auto& body) PROXQN_INLINED {  // of the labels that the column may have
+      for (std::int64_t i = 0; i < n_own; ++i) {
+        const std::int64_t y = label ? label[i] : i;
+        body(y, x.rank ? x.rank[y] : y);
+      }
+    };
+    const std::int32_t* slots = x.f.slots + x.f.start[c];
+    const double* v = x.f.column_values(c);
+    const std::int64_t n = x.f.start[c + 1] - x.f.start[c];
+    if (!bytes.take(c, sums.data()) && !blocks.take(c, sums.data())) {
+      if (!x.rows.has_eights() || (label && n <= kScalarEntries)) {
+        each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
+          out.see(c * x.n_labels + y, label_sum(slots, v, n, x.rows, place), x.threshold);
+        });
+        continue;
+      }
+      std::fill(sums.begin(), sums.end(), 0.0);
+      if (label) {
+        std::fill(wanted.begin(), wanted.end(), 0);
+        each([&](std::int64_t, std::int64_t place) PROXQN_INLINED { wanted[place / kLanes] = 1; });
+        for (std::int64_t y = 0; y < x.Lp; y += kLanes)
+          if (wanted[y / kLanes]) column_sums<1>(slots, v, n, kAllSlots, x.rows, y, sums.data() + y);
+      } else {
+        add_rows(slots, v, n, kAllSlots, x.rows, x.Lp, sums.data());
+      }
+    }
+    each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
+      out.see(c * x.n_labels + y, sums[place], x.threshold);
+    });
+  }
+}
+PROXQN_CLONES void sweep_columns(const ColumnSweep<double>& x, std::int64_t first,
+                                 std::int64_t last, Sweep& out) {
+  sweep_some(x, first, last, out);
+}
+PROXQN_CLONES void sweep_columns(const ColumnSweep<float>& x, std::int64_t first,
+                                 std::int64_t last, Sweep& out) {
+  sweep_some(x, first, last, out);
+}
+
+template <class S>
+Sweep sweep_all(const ColumnSweep<S>& x, int n_jobs) {
+  return sweep_chunks(x.f, n_jobs, [&](std::int64_t first, std::int64_t last, Sweep& out) {
     sweep_columns(x, first, last, out);
   });
+}
+
+// On floats [Lp/8][stride][8], as in rows.hpp.
+inline Sweep sweep_single(const Features& f, ByteBlockCache& cache, std::int64_t n_labels,
+                          std::int64_t stride, const float* array, double threshold,
+                          const std::int64_t* pair_start, const std::int32_t* pair_labels,
+                          const std::int32_t* rank, int n_jobs) {
+  const ByteBlocks& bytes = cache.get(f, n_jobs);
+  const BlockColumns blocks(f, stride, n_labels, sizeof(float), bytes.columns);
+  const auto rows = eight_major(array, stride);
+  const PartSums byte_sums = sum_byte_blocks(bytes, array, stride, blocks.Lp, n_jobs);
+  const PartSums block_sums = sum_blocks(f, blocks, rows, n_jobs);
+  return sweep_all(ColumnSweep<float>{f, byte_sums, block_sums, n_labels, blocks.Lp, rows,
+                                      threshold, pair_start, pair_labels, rank},
+                   n_jobs);
+}
+
+// Whether the rare columns fetch so many lines label by label that a copy [stride][Lp], with the
+// labels side by side, costs less.
+inline bool worth_a_copy(const Features& f, const BlockColumns& x, const std::int64_t* pair_start) {
+  auto lines = [&](std::int64_t c) {
+    const std::int64_t n_own = pair_start ? pair_start[c + 1] - pair_start[c] : x.n_labels;
+    return (f.start[c + 1] - f.start[c]) * n_own;
+  };
+  std::int64_t rare = 0;
+  for (std::int64_t c = 0; c < f.n_columns; ++c) rare += lines(c);
+  for (const std::int64_t c : x.columns) rare -= lines(c);
+  return rare > 2 * x.stride * x.Lp;
+}
+
+PROXQN_CLONES void copy_slots(const SlotRows<double>& rows, std::int64_t first, std::int64_t last,
+                              std::int64_t n_labels, std::int64_t Lp, double* out) {
+  copy_rows(rows, first, last, n_labels, Lp, out);
+}
+
+// On a label-major array [L][stride].
+inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride,
+                   const double* residuals, double threshold, const std::int64_t* pair_start,
+                   const std::int32_t* pair_labels, int n_jobs) {
+  const std::vector<std::int32_t> none;
+  const BlockColumns blocks(f, stride, n_labels, sizeof(double), none);
+  const std::int64_t Lp = blocks.Lp;
+  auto rows = label_major(residuals, stride);
+  std::unique_ptr<double[]> copy;
+  if (worth_a_copy(f, blocks, pair_start)) {
+    copy.reset(new double[stride * Lp]);  // first touched by the threads
+    constexpr std::int64_t chunk = 1024;
+    parallel_for((stride + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
+      copy_slots(rows, i * chunk, std::min(stride, (i + 1) * chunk), n_labels, Lp,
+                 copy.get() + i * chunk * Lp);
+    });
+    rows = slot_major<double>(copy.get(), Lp);
+  }
+  const PartSums no_bytes(none, 1, Lp), block_sums = sum_blocks(f, blocks, rows, n_jobs);
+  return sweep_all(ColumnSweep<double>{f, no_bytes, block_sums, n_labels, Lp, rows, threshold,
+                                       pair_start, pair_labels, nullptr},
+                   n_jobs);
 }
 
 }  // namespace proxqn

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "chain.hpp"
+#include "column_sums.hpp"
 #include "features.hpp"
 
 namespace proxqn {
@@ -249,10 +250,7 @@ inline void edge_sweep_range(const Edges& d, const EdgeScores& s, const LatticeR
       while (o < observed.n && observed.coordinates[o] < at) ++o;
       const bool seen = o < observed.n && observed.coordinates[o] == at;
       const double g = expected - (seen ? observed.counts[o] : 0.0);
-      if (!(std::fabs(g) <= out.largest)) out.largest = std::fabs(g);  // a NaN stays visible
-      if (!(std::fabs(g) > threshold)) return;
-      out.coordinates.push_back(at);
-      out.gradient.push_back(g);
+      out.see(at, g, threshold);
     };
     if (!admitted) {
       edge_column_all(d, s, r, m, c, sums.get(), all.get());
@@ -286,13 +284,7 @@ inline Sweep edge_sweep(const Edges& d, const EdgeScores& s, const LatticeRows& 
     edge_sweep_range(d, s, r, m.data(), k * chunk, std::min(d.columns.n_columns, (k + 1) * chunk),
                      threshold, observed, admitted, n_admitted, parts[k]);
   });
-  Sweep all;
-  for (auto& part : parts) {
-    all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
-    all.gradient.insert(all.gradient.end(), part.gradient.begin(), part.gradient.end());
-    if (!(part.largest <= all.largest)) all.largest = part.largest;
-  }
-  return all;
+  return join(parts);
 }
 
 }  // namespace proxqn

@@ -12,7 +12,7 @@
 #include <numeric>
 #include <vector>
 
-#include "features.hpp"
+#include "column_sums.hpp"
 
 namespace proxqn {
 
@@ -54,6 +54,15 @@ inline double column_bound(const Features& f, std::int64_t c, const double* larg
   return (a[0] + a[2]) + (a[1] + a[3]);
 }
 
+// acc[32] = the column's sums.
+PROXQN_CLONES void sum_tile_column(const Features& f, std::int64_t c, const double* rows,
+                                   double* acc) {
+  const std::int64_t first = f.start[c];
+  std::fill(acc, acc + kTileLabels, 0.0);
+  add_rows(f.slots + first, f.column_values(c), f.start[c + 1] - first, kAllSlots,
+           slot_major(rows, kTileLabels), kTileLabels, acc);
+}
+
 // Coordinates of one tile above the threshold. Columns whose bound is at most `skip` are left out,
 // and those that can neither pass the threshold nor be the tile's largest.
 inline void sweep_tile(const Features& f, std::int64_t n_labels, std::int64_t stride,
@@ -70,14 +79,8 @@ inline void sweep_tile(const Features& f, std::int64_t n_labels, std::int64_t st
       out.skipped = std::max(out.skipped, bound);
       continue;
     }
-    sweep_column(f, c, rows[0].r, kTileLabels, acc);
-    for (std::int64_t y = 0; y < n; ++y) {
-      const double size = std::fabs(acc[y]);
-      if (!(size <= out.found.largest)) out.found.largest = size;
-      if (!(size > threshold)) continue;
-      out.found.coordinates.push_back(c * n_labels + first + y);
-      out.found.gradient.push_back(acc[y]);
-    }
+    sum_tile_column(f, c, rows[0].r, acc);
+    for (std::int64_t y = 0; y < n; ++y) out.found.see(c * n_labels + first + y, acc[y], threshold);
   }
 }
 
@@ -115,7 +118,7 @@ inline TileSweep sweep_all_tiles(const Features& f, std::int64_t n_labels, std::
   return all;
 }
 
-// The same answer as features.hpp's sweep over all pairs.
+// The same answer as block_sweep.hpp's sweep over all pairs.
 inline Sweep tile_sweep(const Features& f, std::int64_t n_labels, std::int64_t stride,
                         const double* residuals, double threshold, int n_jobs) {
   const double skip = std::isinf(threshold) ? 0.0 : threshold;  // inf asks for the largest only

@@ -1,0 +1,175 @@
+// Sums of residual rows over the entries of a column, for all the labels or for some, and what a
+// sweep finds with them.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "features.hpp"
+
+namespace proxqn {
+
+struct Sweep {
+  std::vector<std::int64_t> coordinates;
+  std::vector<double> gradient;
+  double largest = 0.0;
+
+  PROXQN_INLINE void see(std::int64_t coordinate, double g, double threshold) {
+    const double size = std::fabs(g);
+    if (!(size <= largest)) largest = size;  // a NaN stays visible
+    if (!(size > threshold)) return;
+    coordinates.push_back(coordinate);
+    gradient.push_back(g);
+  }
+};
+
+inline Sweep join(const std::vector<Sweep>& parts) {
+  Sweep all;
+  for (const auto& part : parts) {
+    all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
+    all.gradient.insert(all.gradient.end(), part.gradient.begin(), part.gradient.end());
+    if (!(part.largest <= all.largest)) all.largest = part.largest;
+  }
+  return all;
+}
+
+// What body(first, last, found) finds in chunks of columns, in their order.
+template <class Body>
+Sweep sweep_chunks(const Features& f, int n_jobs, const Body& body) {
+  constexpr std::int64_t columns = 256;
+  const std::int64_t n_chunks = (f.n_columns + columns - 1) / columns;
+  std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
+  const std::int64_t entries = f.start[f.n_columns];
+  for (std::int64_t i = 0; i < n_chunks; ++i)
+    bounds[i] = std::lower_bound(f.start, f.start + f.n_columns, entries * i / n_chunks) - f.start;
+  std::vector<Sweep> parts(n_chunks);
+  parallel_for(n_chunks, n_jobs,
+               [&](std::int64_t i) { body(bounds[i], bounds[i + 1], parts[i]); });
+  return join(parts);
+}
+
+// Sums [n_parts][columns][Lp] that were made beforehand, each part over some of the slots.
+class PartSums {
+ public:
+  PartSums(const std::vector<std::int32_t>& columns, std::int64_t n_parts, std::int64_t Lp)
+      : columns_(columns), n_parts_(n_parts), Lp_(Lp), sums_(new double[n_parts * size()]) {}
+  double* part(std::int64_t i) { return sums_.get() + i * size(); }  // to be filled
+
+  // Goes through the columns in their order.
+  class Cursor {
+   public:
+    Cursor(const PartSums& x, std::int64_t first)
+        : x_(x), at_(std::lower_bound(x.columns_.begin(), x.columns_.end(), first)) {}
+    // Whether column c is here; its sums[Lp] then.
+    PROXQN_INLINE bool take(std::int64_t c, double* sums) {
+      if (at_ == x_.columns_.end() || *at_ != c) return false;
+      const double* from = x_.sums_.get() + (at_++ - x_.columns_.begin()) * x_.Lp_;
+      std::fill(sums, sums + x_.Lp_, 0.0);
+      for (std::int64_t part = 0; part < x_.n_parts_; ++part, from += x_.size())
+        for (std::int64_t y = 0; y < x_.Lp_; y += kLanes)
+          store8(sums + y, load8(sums + y) + load8(from + y));
+      return true;
+    }
+
+   private:
+    const PartSums& x_;
+    std::vector<std::int32_t>::const_iterator at_;
+  };
+
+ private:
+  std::int64_t size() const { return static_cast<std::int64_t>(columns_.size()) * Lp_; }
+  const std::vector<std::int32_t>& columns_;  // ascending
+  std::int64_t n_parts_, Lp_;
+  std::unique_ptr<double[]> sums_;  // first touched by the threads
+};
+
+// An array of residuals: where a slot, an eight of labels and a label within it are.
+template <class S>
+struct SlotRows {
+  const S* first;
+  std::int64_t slot_step, eight_step, lane_step;
+  std::int64_t first_slot = 0;
+  // Whether the labels of an eight lie side by side.
+  bool has_eights() const { return lane_step == 1; }
+};
+
+// [.][Lp], from first_slot on
+template <class S>
+SlotRows<S> slot_major(const S* rows, std::int64_t Lp, std::int64_t first_slot = 0) {
+  return {rows, Lp, kLanes, 1, first_slot};
+}
+// [L][stride]
+inline SlotRows<double> label_major(const double* array, std::int64_t stride) {
+  return {array, 1, kLanes * stride, stride};
+}
+// [Lp/8][stride][8], as in rows.hpp
+inline SlotRows<float> eight_major(const float* array, std::int64_t stride) {
+  return {array, kLanes, kLanes * stride, 1};
+}
+
+constexpr std::int64_t kRun = 1024;
+constexpr std::int32_t kAllSlots = std::numeric_limits<std::int32_t>::max();
+
+// acc[8 Blocks] += sum of value * residual row, from label y on, over the entries with slots below
+// `end`. Returns how many they are. Counting them first would be a second loop whose length no
+// processor foresees.
+template <int Blocks, class S>
+PROXQN_INLINE std::int64_t column_sums(const std::int32_t* slots, const double* v, std::int64_t n,
+                                       std::int32_t end, const SlotRows<S>& rows, std::int64_t y,
+                                       double* acc) {
+  const S* first_row = rows.first + y / 8 * rows.eight_step;
+  using V = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
+  std::int64_t e = 0;
+  do {
+    const std::int64_t last = std::min(n, e + kRun);  // floats are summed in runs
+    V a[Blocks] = {};
+    auto add = [&](const auto& times_value) PROXQN_INLINED {
+      for (; e < last && slots[e] < end; ++e) {
+        const S* row = first_row + (slots[e] - rows.first_slot) * rows.slot_step;
+        for (int k = 0; k < Blocks; ++k) {
+          V r;
+          std::memcpy(&r, row + k * rows.eight_step, sizeof r);
+          a[k] += times_value(r);
+        }
+      }
+    };
+    if (v) add([&](V r) PROXQN_INLINED { return static_cast<S>(v[e]) * r; });
+    else add([](V r) PROXQN_INLINED { return r; });
+    for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, load8(acc + 8 * k) + widen(a[k]));
+  } while (e < n && slots[e] < end);
+  return e;
+}
+
+// The same for all labels.
+template <class S>
+PROXQN_INLINE std::int64_t add_rows(const std::int32_t* slots, const double* v, std::int64_t n,
+                                    std::int32_t end, const SlotRows<S>& rows, std::int64_t Lp,
+                                    double* acc) {
+  std::int64_t found = 0;
+  for (std::int64_t y = 0; y < Lp;) {
+    const std::int64_t left = (Lp - y) / 8;
+    if (left >= 4) found = column_sums<4>(slots, v, n, end, rows, y, acc + y), y += 32;
+    else if (left == 3) found = column_sums<3>(slots, v, n, end, rows, y, acc + y), y += 24;
+    else if (left == 2) found = column_sums<2>(slots, v, n, end, rows, y, acc + y), y += 16;
+    else found = column_sums<1>(slots, v, n, end, rows, y, acc + y), y += 8;
+  }
+  return found;
+}
+
+// The sum of one label; place is where the label stands.
+template <class S>
+PROXQN_INLINE double label_sum(const std::int32_t* slots, const double* v, std::int64_t n,
+                               const SlotRows<S>& rows, std::int64_t place) {
+  const S* column = rows.first + place / kLanes * rows.eight_step + place % kLanes * rows.lane_step;
+  double sum = 0.0;
+  for (std::int64_t e = 0; e < n; ++e)
+    sum += (v ? v[e] : 1.0) * column[slots[e] * rows.slot_step];
+  return sum;
+}
+
+}  // namespace proxqn
