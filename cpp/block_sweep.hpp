@@ -20,8 +20,9 @@
 namespace proxqn {
 
 constexpr std::int64_t kBlockBytes = 1 << 20;  // of rows: a usual L2 cache
-constexpr std::int64_t kRareBytes = 512;       // of one label's entries in a column
-constexpr std::int64_t kRareBlocks = 16;       // a column with fewer entries than a block in 16 is rare
+constexpr std::int64_t kCacheBytes = 1 << 25;  // of rows: a usual L3 cache
+constexpr std::int64_t kRareBytes = 512;       // of one label's entries: a column with fewer is rare,
+constexpr std::int64_t kRareBlocks = 16;       // and one with less than an entry in 16 blocks
 constexpr std::int64_t kBlockParts = 8;        // for threads, whatever their number
 constexpr std::int64_t kColumnsAhead = 8;      // whose entries are asked for early
 constexpr std::int64_t kScalarEntries = 3;
@@ -39,7 +40,10 @@ struct BlockColumns {
       : stride(stride_), n_labels(n_labels_), Lp((n_labels + kLanes - 1) / kLanes * kLanes),
         block(std::max<std::int64_t>(64, kBlockBytes / (scalar * Lp))),
         n_blocks((stride + block - 1) / block) {
-    const std::int64_t enough = std::max(kRareBytes / scalar, n_blocks / kRareBlocks);
+    // Rows that the L3 cache holds are soon fetched: only frequent columns then gain.
+    const bool cached = stride * Lp * scalar <= kCacheBytes;
+    const std::int64_t enough =
+        std::max(kRareBytes / scalar, cached ? stride / kByteBlock : n_blocks / kRareBlocks);
     auto other = others.begin();
     for (std::int64_t c = 0; c < f.n_columns; ++c)
       if (other != others.end() && *other == c) ++other;

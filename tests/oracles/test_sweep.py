@@ -8,14 +8,13 @@ import pytest
 from proxqn import _kernels
 from proxqn.oracles import reference
 
-STRIDE = 40_000  # a column of ones with 128 to 157 entries is neither rare nor frequent here
 COUNTS = [1, 3, 20, 63, 64, 100, 127, 130, 140, 150, 300, 2_000, 20_000]
 
 
-def random_columns(rng, n_rare):
+def random_columns(rng, stride, n_rare):
     """Return start, slots, value_start, values: columns of ones, and of values, by turns."""
     counts = np.repeat(rng.permutation(COUNTS + [50] * n_rare), 2)
-    slots = [np.unique(rng.integers(0, STRIDE, n)) for n in counts]
+    slots = [np.unique(rng.integers(0, stride, n)) for n in counts]
     start = np.concatenate([[0], np.cumsum([len(s) for s in slots])])
     n_values = np.array([len(s) if i % 2 else 0 for i, s in enumerate(slots)])
     value_start = np.where(n_values > 0, np.cumsum(n_values) - n_values, -1)
@@ -31,11 +30,11 @@ def random_pairs(rng, n_columns, n_labels):
 
 def sweep_single(columns, residuals, level, pairs, n_jobs):
     """Sweep over floats, eight labels of a slot together, in an order of their own."""
-    n_labels = len(residuals)
+    n_labels, stride = residuals.shape
     rank = np.random.default_rng(1).permutation(n_labels).astype(np.int32)
-    padded = np.zeros((-(-n_labels // 8) * 8, STRIDE), dtype=np.float32)
+    padded = np.zeros((-(-n_labels // 8) * 8, stride), dtype=np.float32)
     padded[rank] = residuals
-    eights = padded.reshape(-1, 8, STRIDE).transpose(0, 2, 1).reshape(-1, STRIDE * 8)
+    eights = padded.reshape(-1, 8, stride).transpose(0, 2, 1).reshape(-1, stride * 8)
     kernel = _kernels.Features(*columns)
     kernel.index()
     return kernel.sweep_single(rank, np.ascontiguousarray(eights), level, *pairs, n_jobs)
@@ -47,12 +46,20 @@ def sweep_double(columns, residuals, level, pairs, n_jobs):
 
 @pytest.mark.parametrize(("sweep", "error"), [(sweep_double, 1e-13), (sweep_single, 2e-6)])
 @pytest.mark.parametrize("observed", [True, False])
-@pytest.mark.parametrize("n_labels", [3, 20, 43])
-@pytest.mark.parametrize("n_rare", [3, 1500])  # so many that double precision copies the residuals
-def test_agrees_with_numpy_with_any_number_of_threads(sweep, error, observed, n_labels, n_rare):
+@pytest.mark.parametrize(
+    ("n_labels", "stride", "n_rare"),
+    [
+        (3, 40_000, 3),
+        (20, 40_000, 1_500),  # so many that double precision copies the residuals
+        (43, 180_000, 3),  # more residuals than caches hold: columns of 150 entries go by blocks
+    ],
+)
+def test_agrees_with_numpy_with_any_number_of_threads(
+    sweep, error, observed, n_labels, stride, n_rare
+):
     rng = np.random.default_rng(n_labels)
-    columns = random_columns(rng, n_rare)
-    residuals = rng.uniform(-1.0, 1.0, (n_labels, STRIDE)).astype(np.float32).astype(np.float64)
+    columns = random_columns(rng, stride, n_rare)
+    residuals = rng.uniform(-1.0, 1.0, (n_labels, stride)).astype(np.float32).astype(np.float64)
     n_columns = len(columns[0]) - 1
     pairs = random_pairs(rng, n_columns, n_labels) if observed else (None, None)
     true = reference.Features(*columns).sweep(residuals, -1.0, *pairs, 1)
