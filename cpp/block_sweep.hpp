@@ -156,7 +156,7 @@ struct ColumnSweep {
   SlotRows<S> rows;
   double threshold;
   const std::int64_t* pair_start;          // [n_columns+1] into pair_labels, or null: all labels
-  const std::int32_t *pair_labels, *rank;  // rank: where labels stand, or null: in their order
+  const std::int32_t *pair_labels, *rank;  // rank: where labels stand; doubles: in their order
 };
 
 // Columns [first, last).
@@ -170,10 +170,14 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
     const std::int32_t* label = x.pair_start ? x.pair_labels + x.pair_start[c] : nullptr;
     const std::int64_t n_own = label ? x.pair_start[c + 1] - x.pair_start[c] : x.n_labels;
     auto each = [&](const auto& body) PROXQN_INLINED {  // of the labels that the column may have
-      for (std::int64_t i = 0; i < n_own; ++i) {
-        const std::int64_t y = label ? label[i] : i;
-        body(y, x.rank ? x.rank[y] : y);
-      }
+      auto place = [&](std::int64_t y) PROXQN_INLINED -> std::int64_t {
+        if constexpr (std::is_same_v<S, float>) return x.rank[y];
+        else return y;
+      };
+      if (label)
+        for (std::int64_t i = 0; i < n_own; ++i) body(label[i], place(label[i]));
+      else
+        for (std::int64_t y = 0; y < n_own; ++y) body(y, place(y));
     };
     const std::int32_t* slots = x.f.slots + x.f.start[c];
     const double* v = x.f.column_values(c);

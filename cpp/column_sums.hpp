@@ -124,12 +124,13 @@ PROXQN_INLINE std::int64_t column_sums(const std::int32_t* slots, const double* 
                                        double* acc) {
   const S* first_row = rows.first + y / 8 * rows.eight_step;
   using V = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
+  auto below = [&](std::int32_t slot) PROXQN_INLINED { return end == kAllSlots || slot < end; };
   std::int64_t e = 0;
   do {
     const std::int64_t last = std::min(n, e + kRun);  // floats are summed in runs
     V a[Blocks] = {};
     auto add = [&](const auto& times_value) PROXQN_INLINED {
-      for (; e < last && slots[e] < end; ++e) {
+      for (; e < last && below(slots[e]); ++e) {
         const S* row = first_row + (slots[e] - rows.first_slot) * rows.slot_step;
         for (int k = 0; k < Blocks; ++k) {
           V r;
@@ -141,7 +142,7 @@ PROXQN_INLINE std::int64_t column_sums(const std::int32_t* slots, const double* 
     if (v) add([&](V r) PROXQN_INLINED { return static_cast<S>(v[e]) * r; });
     else add([](V r) PROXQN_INLINED { return r; });
     for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, load8(acc + 8 * k) + widen(a[k]));
-  } while (e < n && slots[e] < end);
+  } while (e < n && below(slots[e]));
   return e;
 }
 
