@@ -36,7 +36,6 @@ def sweep_single(columns, residuals, level, pairs, n_jobs):
     padded[rank] = residuals
     eights = padded.reshape(-1, 8, stride).transpose(0, 2, 1).reshape(-1, stride * 8)
     kernel = _kernels.Features(*columns)
-    kernel.index()
     return kernel.sweep_single(rank, np.ascontiguousarray(eights), level, *pairs, n_jobs)
 
 
