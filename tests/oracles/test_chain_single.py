@@ -205,3 +205,30 @@ def test_a_run_cut_short_is_certified_in_double_precision():
     exact = go_to(replace(problem).oracle(), found.weights)
     assert found.objective == pytest.approx(exact + np.abs(found.weights.values).sum(), rel=1e-14)
     assert np.isfinite(found.gap)
+
+
+def test_a_trial_too_far_out_is_refused_and_single_precision_stays():
+    problem = random_chain(7, n_labels=4, n_features=5)
+    exact, rounded = problem.oracle(), single(problem)
+    w = random_weights(exact, 8, scale=0.1, share=1.0)
+    go_to(rounded, w)
+    rounded.move(SparseVector(w.coordinates, 1e4 * w.values))
+    assert rounded.value_at(1.0) == np.inf
+    assert isinstance(rounded._scores, SingleScores)
+    shorter = SparseVector(w.coordinates, 2.0 * w.values)
+    assert rounded.value_at(1e-4) == pytest.approx(go_to(exact, shorter), rel=1e-5)
+    rounded.accept(1e-4)
+    np.testing.assert_allclose(full_gradient(rounded), full_gradient(exact), atol=1e-3)
+
+
+def test_many_trials_too_far_out_end_it(monkeypatch):
+    monkeypatch.setattr(chain, "_MAX_REFUSED", 2)
+    problem = random_chain(7, n_labels=4, n_features=5)
+    exact, rounded = problem.oracle(), single(problem)
+    w = random_weights(exact, 8, scale=0.1, share=1.0)
+    go_to(rounded, w)
+    rounded.move(SparseVector(w.coordinates, 1e4 * w.values))
+    assert [rounded.value_at(1.0) for _ in range(2)] == [np.inf] * 2
+    far = SparseVector(w.coordinates, (1.0 + 1e4) * w.values)
+    assert rounded.value_at(1.0) == pytest.approx(go_to(exact, far), rel=1e-5)
+    assert isinstance(rounded._scores, DoubleScores)

@@ -7,6 +7,7 @@ that occurs in the data, and the L² transition weights Λ[y, y'] follow at the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property
@@ -30,6 +31,7 @@ _MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
 _PILOT = 10_000  # tokens that tell how often two labelings differ
 _ROW_COST = 2e4  # multiply-adds of inference beside which one more row costs little
 _MAX_PAIRS = 16  # of labelings of each sequence
+_MAX_REFUSED = 32  # trials too far out for single precision, before it is given up
 _Scores = TypeVar("_Scores", bound=ChainScores)
 
 
@@ -143,11 +145,18 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._moving = True
 
     def value_at(self, step: float) -> float:
-        """Run the forward pass: L² multiply-adds and L exponentials a token."""
+        """Run the forward pass: L² multiply-adds and L exponentials a token.
+
+        Infinite where a trial leads so far out that single precision cannot tell: a shorter one may
+        do. After some of these, and at a point to start from, the oracle goes on in double precision.
+        """
         transitions = self._transitions + step * self._transition_change
         arguments = self._moving, step, transitions, self._losses, self.n_jobs
         in_range = self._scores.forward(*arguments)
         if not in_range and isinstance(self._scores, SingleScores):
+            self._n_refused += 1
+            if self._scores.moved and self._n_refused <= _MAX_REFUSED:
+                return math.inf
             wider = self._new_scores(DoubleScores)
             wider.take_over(self._scores)
             wider.forward(*arguments)
@@ -242,6 +251,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """
         large = self.n_labels * self.layout.stride >= _MANY_SCORES
         self._rounded = single and large and self._kernels is _kernels
+        self._n_refused = 0
         self.__dict__.pop("_scores", None)  # the old arrays go before the new ones come
         self._scores = self._new_scores(SingleScores if self._rounded else DoubleScores)
 

@@ -45,7 +45,7 @@ class ChainScores(ABC):
         self._features = feature_kernel(kernels, data)
         self._n_labels, self._n_slots = n_labels, layout.stride
         self.scores, self._change, self._alpha = (self._zeros(layout) for _ in range(3))
-        self._moved = False  # whether the scores may differ from zero
+        self.moved = False  # whether the scores may differ from zero
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
 
     @abstractmethod
@@ -53,9 +53,9 @@ class ChainScores(ABC):
 
     def reset(self) -> None:
         """Go to w = 0."""
-        if self._moved:  # fresh memory is left for the threads to touch first
+        if self.moved:  # fresh memory is left for the threads to touch first
             self.scores[:] = 0.0
-        self._moved = False
+        self.moved = False
 
     @abstractmethod
     def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
@@ -72,7 +72,7 @@ class ChainScores(ABC):
         self, moving: bool, step: float, transitions: Floats, expected: Floats, n_jobs: int
     ) -> None:
         """Move the scores; compute residuals and the expected counts of label pairs."""
-        self._moved = True
+        self.moved = True
         change = self._change if moving else None
         self.inference.backward(self._alpha, change, step, transitions, expected, n_jobs)
 
@@ -110,7 +110,7 @@ class DoubleScores(ChainScores):
     def take_over(self, other: SingleScores) -> None:
         """Go on where another stands."""
         other.write_to(self.scores, self._change)
-        self._dirty[:], self._moved = 1, True
+        self._dirty[:], self.moved = 1, True
 
     def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
         """Walk the change label by label."""
