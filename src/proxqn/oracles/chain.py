@@ -148,7 +148,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """Run the forward pass: L² multiply-adds and L exponentials a token.
 
         Infinite where a trial leads so far out that single precision cannot tell: a shorter one may
-        do. After some of these, and at a point to start from, the oracle goes on in double precision.
+        do. After some of these, and at a point to start from, it goes on in double precision.
         """
         transitions = self._transitions + step * self._transition_change
         arguments = self._moving, step, transitions, self._losses, self.n_jobs
