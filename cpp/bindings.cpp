@@ -174,6 +174,7 @@ class FeatureKernel {
     proxqn::Sweep found;
     {
       nb::gil_scoped_release release;
+      index(n_jobs).moved = false;
       found = proxqn::sweep_single(f, index(n_jobs).byte_blocks, rank.shape(0),
                                    residuals.shape(1) / proxqn::kLanes, residuals.data(), threshold,
                                    pair_start ? pair_start->data() : nullptr,
@@ -350,16 +351,25 @@ static std::int64_t row_width(const Rows& rows, std::int64_t m) {
   return width;
 }
 
+static void inner_products(Array<const double, 2> A, Array<const double, 2> B, Array<double, 2> out,
+                           int n_jobs) {
+  expect(A.shape(1) == B.shape(1) && out.shape(0) == A.shape(0) && out.shape(1) == B.shape(0),
+         "A and B must have as many columns, out a row for each of A's and a column for each of B's");
+  nb::gil_scoped_release release;
+  proxqn::inner_products(A.data(), A.shape(0), B.data(), B.shape(0), A.shape(1), n_jobs, out.data());
+}
+
 template <class R>
-static bool memory_rows(Array<const double, 2> S, Array<const double, 2> Y,
+static bool memory_rows(Array<const double, 2> S, Array<const double, 2> Y, Array<const double> D,
                         Array<const double, 2> SS, Array<const double, 2> SY, double gamma,
-                        Array<R, 2> rows, Array<double> diagonal) {
+                        Array<R, 2> rows, Array<double> diagonal, int n_jobs) {
   const auto m = static_cast<std::int64_t>(S.shape(0)), n = static_cast<std::int64_t>(S.shape(1));
   const auto width = row_width(rows, m);
   nb::gil_scoped_release release;
   const proxqn::SmallFactors small(SS.data(), SY.data(), m, gamma);
   if (!small.ok) return false;
-  proxqn::memory_rows(S.data(), Y.data(), m, n, gamma, small, width, rows.data(), diagonal.data());
+  proxqn::memory_rows(S.data(), Y.data(), D.data(), m, n, gamma, small, width, n_jobs, rows.data(),
+                      diagonal.data());
   return true;
 }
 
@@ -412,8 +422,8 @@ static nb::class_<ChainKernel<S>> bind_chain(nb::module_& m, const char* name) {
 
 template <class R>
 static void bind_inner(nb::module_& m) {
-  m.def("memory_rows", &memory_rows<R>, "S"_a, "Y"_a, "SS"_a, "SY"_a, "gamma"_a,
-        "rows"_a.noconvert(), "diagonal"_a.noconvert(),
+  m.def("memory_rows", &memory_rows<R>, "S"_a, "Y"_a, "D"_a, "SS"_a, "SY"_a, "gamma"_a,
+        "rows"_a.noconvert(), "diagonal"_a.noconvert(), "n_jobs"_a,
         "Rows of P and C and the diagonal of B = gamma D + P P' - C C'; false where B breaks down.");
   m.def("extend_rows", &extend_rows<R>, "s"_a, "y"_a, "base"_a, "m"_a, "rows"_a.noconvert(),
         "diagonal"_a.noconvert(), "Add a pair to the rows of m pairs; false where it would break B.");
@@ -473,6 +483,8 @@ NB_MODULE(_kernels, m) {
   m.def("transpose", &transpose<std::int64_t>, "indptr"_a.noconvert(), "entry_column"_a,
         "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
         "entry"_a.noconvert().none(), transpose_doc);
+  m.def("inner_products", &inner_products, "A"_a, "B"_a, "out"_a.noconvert(), "n_jobs"_a,
+        "Write A B' into out.");
   bind_inner<double>(m);
   bind_inner<float>(m);
   m.def(

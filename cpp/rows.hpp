@@ -7,8 +7,8 @@
 // A dense column of ones, as of pixels, is held as bits on machines with AVX-512: sixteen slots of
 // one label are then an add under a mask, on a label-major copy of a few hundred rows.
 #pragma once
+#include <atomic>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -96,6 +96,7 @@ struct Index {  // what is made of the data once
   BitColumns bits;
   ListCache lists;
   ByteBlockCache byte_blocks;
+  std::atomic<bool> moved = false;  // since the last gradient or sweep
   Index(const Features& f, int n_jobs) : blocks(f, n_jobs) {}
 };
 
@@ -295,27 +296,30 @@ PROXQN_AVX512 inline void add_masked(const std::vector<Eights::Dense>& items, co
   }
 }
 
-// sums[place] += one label's values[kTurned] under the bits of its dense columns [begin, end).
-PROXQN_AVX512 inline void sum_masked(const Eights::Dense* begin, const Eights::Dense* end,
-                                     std::int64_t first, const float* values, double* sums) {
-  for (const auto* item = begin; item < end; ++item) {
-    const std::uint16_t* bits = item->bits + first / 16;
-    __builtin_prefetch(std::min(item + kItemsAhead, end - 1)->bits + first / 16);
+// sums[row of its eight][8] += one label's values[kTurned] under the bits of its dense columns.
+PROXQN_AVX512 inline void sum_masked(const std::vector<Eights::Dense>& items,
+                                     const std::int32_t* row, std::int64_t first,
+                                     const float* values, double* sums) {
+  const auto n = static_cast<std::int64_t>(items.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint16_t* bits = items[i].bits + first / 16;
+    __builtin_prefetch(items[std::min(i + kItemsAhead, n - 1)].bits + first / 16);
     __m512 even = _mm512_setzero_ps(), odd = even;  // two chains of additions
-    for (std::int64_t i = 0; i < kTurned / 16; i += 2) {
-      even = _mm512_mask_add_ps(even, bits[i], even, _mm512_load_ps(values + 16 * i));
-      odd = _mm512_mask_add_ps(odd, bits[i + 1], odd, _mm512_load_ps(values + 16 * i + 16));
+    for (std::int64_t k = 0; k < kTurned / 16; k += 2) {
+      even = _mm512_mask_add_ps(even, bits[k], even, _mm512_load_ps(values + 16 * k));
+      odd = _mm512_mask_add_ps(odd, bits[k + 1], odd, _mm512_load_ps(values + 16 * k + 16));
     }
     const __m512 both = _mm512_add_ps(even, odd);
     const __m512d wide = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(both)),
                                        _mm512_cvtps_pd(_mm512_extractf32x8_ps(both, 1)));
-    sums[item->place] += _mm512_reduce_add_pd(wide);
+    const std::int64_t place = items[i].place;
+    sums[row[place / kLanes] * kLanes + place % kLanes] += _mm512_reduce_add_pd(wide);
   }
 }
 #else
 inline void add_masked(const std::vector<Eights::Dense>&, const float*, std::int64_t, float*) {}
-inline void sum_masked(const Eights::Dense*, const Eights::Dense*, std::int64_t, const float*,
-                       double*) {}
+inline void sum_masked(const std::vector<Eights::Dense>&, const std::int32_t*, std::int64_t,
+                       const float*, double*) {}
 #endif
 
 // rows[n][8] of one eight of labels from its label-major form, and back.
@@ -356,7 +360,7 @@ PROXQN_INLINE void move_dense(const Eights& eights, const float* steps, std::int
 
 // The slots of blocks [first, last).
 PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, const SlotLists* lists,
-                               const SlotTables<float>* tables, std::int64_t first,
+                               const std::vector<std::vector<float>>& tables, std::int64_t first,
                                std::int64_t last, std::int64_t n_blocks, std::int64_t stride,
                                float* rows) {
   const auto Lp = static_cast<std::int64_t>(eights.dense.size());
@@ -368,8 +372,7 @@ PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, const S
       if (dense) move_dense(eights, steps, y, begin, end, plane);
       else if (!lists) std::fill(plane + begin * kLanes, plane + end * kLanes, 0.0f);
       if (lists)
-        add_lists(lists->eights[y / kLanes], tables->eights[y / kLanes].data(), begin, end, !dense,
-                  plane);
+        add_lists(lists->eights[y / kLanes], tables[y / kLanes].data(), begin, end, !dense, plane);
     }
     if (b >= n_blocks) continue;
     for (const auto& c : eights.columns)
@@ -389,19 +392,20 @@ inline void move(const Features& f, Index& index, const std::int64_t* coordinate
   std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
   for (std::int64_t i = 0; i < n; ++i) steps[eights.place[i]] = static_cast<float>(direction[i]);
   const Listed listed(index, eights, n_labels, stride, false, n_jobs);
-  std::optional<SlotTables<float>> tables;
+  index.moved = true;
+  std::vector<std::vector<float>> tables;  // [Lp/8][n_rows * 8] of the lists
   if (listed.lists) {
-    tables.emplace(*listed.lists);
+    for (const auto& e : listed.lists->eights) tables.emplace_back(e.n_rows * kLanes, 0.0f);
     listed.each([&](std::int64_t i, std::int64_t p, std::int64_t at) {
-      std::copy_n(steps.data() + i * kLanes, kLanes, tables->eights[p].data() + at);
+      std::copy_n(steps.data() + i * kLanes, kLanes, tables[p].data() + at);
     });
   }
   const std::int64_t n_blocks = (stride + kSlotBlock - 1) / kSlotBlock;
   // Every slot's sum is in the order of the columns, whatever the number of parts.
   const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 4 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
-    move_blocks(eights, steps.data(), listed.lists.get(), tables ? &*tables : nullptr,
-                part * n_blocks / n_parts, (part + 1) * n_blocks / n_parts, index.blocks.n_blocks,
+    move_blocks(eights, steps.data(), listed.lists.get(), tables, part * n_blocks / n_parts,
+                (part + 1) * n_blocks / n_parts, index.blocks.n_blocks,
                 stride, rows);
   });
 }
@@ -437,58 +441,97 @@ PROXQN_INLINE void gather(const Entries& x, const std::int32_t* label, const flo
   }
 }
 
-// sums[.][8] of the eights of columns [first, last).
-PROXQN_CLONES void gather_columns(const Eights& eights, std::int64_t first, std::int64_t last,
-                                  std::int64_t n_blocks, const float* rows, std::int64_t stride,
-                                  double* sums) {
-  auto gather_column = [&](const Eights::Column& c, const Entries& x) {
-    by_fours(c, [&](auto n, std::int64_t i) {
-      gather<n>(x, eights.label.data() + i, rows, stride, sums + i * kLanes);
-    });
-  };
-  for (std::int64_t b = 0; b < n_blocks; ++b)
-    for (std::int64_t i = first; i < last; ++i) {
-      const auto& c = eights.columns[i];
-      if (c.cuts) gather_column(c, c.all.part(c.cuts[b], c.cuts[b + 1]));
+// The eights that are summed block of slots by block: those of cut and of dense columns.
+struct BlockRows {
+  std::vector<std::int32_t> row;  // [eights] among them, or -1
+  std::int32_t n = 0;
+  explicit BlockRows(const Eights& eights) : row(eights.label.size(), -1) {
+    for (const auto& c : eights.columns)
+      for (std::int64_t i = c.first; c.cuts && i < c.last; ++i) row[i] = n++;
+    for (const auto& items : eights.dense)
+      for (const auto& item : items)
+        if (std::int32_t& own = row[item.place / kLanes]; own < 0) own = n++;
+  }
+};
+
+// sums[n][8] of the cut columns over blocks [first, last).
+PROXQN_CLONES void gather_cut(const Eights& eights, const BlockRows& at, std::int64_t first,
+                              std::int64_t last, const float* rows, std::int64_t stride,
+                              double* sums) {
+  for (std::int64_t b = first; b < last; ++b)
+    for (const auto& c : eights.columns) {
+      if (!c.cuts) continue;
+      const Entries x = c.all.part(c.cuts[b], c.cuts[b + 1]);
+      by_fours(c, [&](auto n, std::int64_t i) {
+        gather<n>(x, eights.label.data() + i, rows, stride, sums + at.row[i] * kLanes);
+      });
     }
-  for (std::int64_t i = first; i < last; ++i)
-    if (!eights.columns[i].cuts) gather_column(eights.columns[i], eights.columns[i].all);
 }
 
-// The same for a part of the dense columns of every label.
-PROXQN_CLONES void gather_dense(const Eights& eights, std::int64_t part, std::int64_t n_parts,
-                                const float* rows, std::int64_t n_slots, std::int64_t stride,
+// The same of the dense columns over slots [begin, end).
+PROXQN_CLONES void gather_dense(const Eights& eights, const BlockRows& at, std::int64_t begin,
+                                std::int64_t end, const float* rows, std::int64_t stride,
                                 double* sums) {
   alignas(64) Turned turned;
   const auto Lp = static_cast<std::int64_t>(eights.dense.size());
-  for (std::int64_t y = 0; y < Lp; y += kLanes) {
-    const Eights::Dense *begin[kLanes], *end[kLanes];
-    std::int64_t total = 0;
-    for (int k = 0; k < kLanes; ++k) {
-      const auto& items = eights.dense[y + k];
-      const auto n = static_cast<std::int64_t>(items.size());
-      begin[k] = items.data() + part * n / n_parts;
-      end[k] = items.data() + (part + 1) * n / n_parts;
-      total += end[k] - begin[k];
+  for (std::int64_t y = 0; y < Lp; y += kLanes)
+    for (std::int64_t first = begin; first < end && eights.any_dense(y); first += kTurned) {
+      turn_from_rows(rows + y * stride + first * kLanes, std::min(kTurned, end - first), turned);
+      for (int k = 0; k < kLanes; ++k)
+        sum_masked(eights.dense[y + k], at.row.data(), first, turned[k], sums);
     }
-    for (std::int64_t first = 0; first < n_slots && total > 0; first += kTurned) {
-      turn_from_rows(rows + y * stride + first * kLanes, std::min(kTurned, n_slots - first), turned);
-      for (int k = 0; k < kLanes; ++k) sum_masked(begin[k], end[k], first, turned[k], sums);
-    }
+}
+
+// sums[eights][8] of both. The parts are of slots, so that each row comes from memory once, and
+// their number does not depend on that of the threads.
+inline void gather_blocks(const Eights& eights, std::int64_t n_blocks, const float* rows,
+                          std::int64_t stride, int n_jobs, double* sums) {
+  const BlockRows at(eights);
+  if (at.n == 0) return;
+  const std::int64_t n_parts = std::min(n_blocks, kBlockParts);
+  std::vector<std::vector<double>> parts(n_parts);
+  parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
+    const std::int64_t first = part * n_blocks / n_parts, last = (part + 1) * n_blocks / n_parts;
+    parts[part].assign(at.n * kLanes, 0.0);
+    gather_cut(eights, at, first, last, rows, stride, parts[part].data());
+    gather_dense(eights, at, first * kSlotBlock, std::min(stride, last * kSlotBlock), rows, stride,
+                 parts[part].data());
+  });
+  for (std::size_t i = 0; i < at.row.size(); ++i)
+    for (std::int64_t part = 0; part < n_parts && at.row[i] >= 0; ++part)
+      for (int k = 0; k < kLanes; ++k)
+        sums[i * kLanes + k] += parts[part][at.row[i] * kLanes + k];
+}
+
+// The same of the columns [first, last) that are left whole.
+PROXQN_CLONES void gather_whole(const Eights& eights, std::int64_t first, std::int64_t last,
+                                const float* rows, std::int64_t stride, double* sums) {
+  for (std::int64_t i = first; i < last; ++i) {
+    const auto& c = eights.columns[i];
+    if (c.cuts) continue;
+    by_fours(c, [&](auto n, std::int64_t j) {
+      gather<n>(c.all, eights.label.data() + j, rows, stride, sums + j * kLanes);
+    });
   }
 }
 
 inline void gather_lists(const Listed& listed, const float* rows, std::int64_t stride, int n_jobs,
                          double* sums) {
   const SlotLists& lists = *listed.lists;
-  std::vector<SlotTables<double>> parts(list_parts(stride), SlotTables<double>(lists));
-  parallel_for(list_parts(stride), n_jobs, [&](std::int64_t part) {
-    SlotTables<float> floats(lists);
-    sum_part(lists, part, rows, stride, floats, parts[part]);
+  const auto n_eights = static_cast<std::int64_t>(lists.eights.size());
+  const std::int64_t n_runs = (stride + kListRun - 1) / kListRun;
+  std::vector<ListSums> parts;  // [n_parts][n_eights]
+  for (std::int64_t i = 0; i < lists.n_parts * n_eights; ++i)
+    parts.emplace_back(lists.eights[i % n_eights]);
+  parallel_for(lists.n_parts * n_eights, n_jobs, [&](std::int64_t task) {
+    const std::int64_t part = task / n_eights, p = task % n_eights;
+    sum_runs(lists.eights[p], part * n_runs / lists.n_parts, (part + 1) * n_runs / lists.n_parts,
+             rows + p * kLanes * stride, stride, parts[task]);
   });
   listed.each([&](std::int64_t i, std::int64_t p, std::int64_t at) {
-    for (const auto& part : parts)
-      for (int k = 0; k < kLanes; ++k) sums[i * kLanes + k] += part.eights[p][at + k];
+    for (std::int64_t part = 0; part < lists.n_parts; ++part)
+      for (int k = 0; k < kLanes; ++k)
+        sums[i * kLanes + k] += parts[part * n_eights + p].at(at + k);
   });
 }
 
@@ -496,15 +539,15 @@ inline void gradient(const Features& f, Index& index, const std::int64_t* coordi
                      std::int64_t n, std::int64_t n_labels, const std::int32_t* rank,
                      const float* rows, std::int64_t stride, int n_jobs, double* out) {
   Eights eights(f, index, coordinates, n, n_labels, stride, rank);
-  const Listed listed(index, eights, n_labels, stride, true, n_jobs);
+  const Listed listed(index, eights, n_labels, stride, index.moved, n_jobs);
+  index.moved = false;
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
+  gather_blocks(eights, index.blocks.n_blocks, rows, stride, n_jobs, sums.data());
   const auto n_columns = static_cast<std::int64_t>(eights.columns.size());
   const std::int64_t n_parts = n_jobs > 1 ? 8 * n_jobs : 1;
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
-    gather_columns(eights, part * n_columns / n_parts, (part + 1) * n_columns / n_parts,
-                   index.blocks.n_blocks, rows, stride, sums.data());
-    gather_dense(eights, part, n_parts, rows, std::min(stride, index.blocks.n_blocks * kSlotBlock),
-                 stride, sums.data());
+    gather_whole(eights, part * n_columns / n_parts, (part + 1) * n_columns / n_parts, rows, stride,
+                 sums.data());
   });
   if (listed.lists) gather_lists(listed, rows, stride, n_jobs, sums.data());
   for (std::int64_t i = 0; i < n; ++i) out[i] = sums[eights.place[i]];

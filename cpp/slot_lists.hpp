@@ -3,8 +3,8 @@
 // Column by column (rows.hpp), an entry is a load and a store somewhere in the arrays of scores. Slot
 // by slot it is one addition to sums in registers, from a table of the weights: of text's features a
 // few hundred make up most entries, and their weights fit the L1 cache. Turning costs about as much as
-// two products, so it is done once a working set, when a gradient on the same columns is asked for
-// again, and serves subsets, too: their other weights are zero.
+// a product column by column, so it is done once a working set, for the gradient after the first step,
+// and serves subsets, too: their other weights are zero.
 //
 // Lists of kGroup slots are of one length, filled up with rows of the table that mean nothing: the
 // processor foresees one end of a loop instead of four. They hold ones only; columns with values
@@ -28,17 +28,17 @@ constexpr std::int64_t kListRun = 2048;  // slots summed in single precision
 // Rows that mean nothing: many, as a sum that was just stored cannot be loaded for some cycles.
 constexpr int kFillers = 32;
 
-// Parts of the slots that have their own sums, whatever the number of threads.
-inline std::int64_t list_parts(std::int64_t stride) {
-  return std::clamp<std::int64_t>(stride / (32 * kListRun), 1, 16);
-}
+// Parts of the slots have their own sums, whatever the number of threads: this many visits a row pay
+// for clearing and adding up one more table.
+constexpr std::int64_t kVisitsARow = 16, kMostParts = 16;
 
 struct SlotLists {
   struct Eight {  // labels 8p to 8p + 7
     std::vector<std::uint32_t> start;       // [n_groups+1] into rounds of kGroup rows
     std::unique_ptr<std::uint16_t[]> rows;  // [.][kGroup] of the table, first touched by the threads
     std::int64_t n_rows = kFillers;
-    std::vector<std::size_t> columns;  // held here
+    std::int64_t n_frequent = kFillers;  // of them, the first: visited more often than kListRun
+    std::vector<std::size_t> columns;    // held here
   };
   struct Wanted {
     std::int64_t column, label;  // the first of eight labels
@@ -52,7 +52,7 @@ struct SlotLists {
   std::vector<Wanted> held;       // ascending
   std::vector<std::int32_t> row;  // [held] in the table of its eight
   std::vector<Eight> eights;
-  std::int64_t n_visits = 0;
+  std::int64_t n_visits = 0, n_parts = 1;
 
   // Frequent columns first: their rows share cache lines.
   SlotLists(const std::vector<Wanted>& wanted, std::int64_t n_labels, std::int64_t stride, int n_jobs)
@@ -65,9 +65,12 @@ struct SlotLists {
       Eight& e = eights[held[i].label / kLanes];
       e.columns.push_back(i);
       row[i] = static_cast<std::int32_t>(e.n_rows++);
+      if (held[i].n > kListRun) e.n_frequent = e.n_rows;
       n_visits += held[i].n;
     }
-    const std::int64_t n_groups = stride / kGroup, n_parts = list_parts(stride);
+    const auto n_rows = static_cast<std::int64_t>(held.size() + eights.size() * kFillers);
+    n_parts = std::clamp<std::int64_t>(n_visits / (kVisitsARow * n_rows), 1, kMostParts);
+    const std::int64_t n_groups = stride / kGroup;
     const auto n_eights = static_cast<std::int64_t>(eights.size());
     for (Eight& e : eights) e.start.resize(n_groups + 1);
     // Calls body(eight, its groups' begin and end) for parts of all lists, which do not meet.
@@ -123,7 +126,7 @@ struct SlotLists {
 // The lists of the last working set.
 class ListCache {
  public:
-  // Lists that hold all that is wanted, or null. `again`: worth turning round if wanted again.
+  // Lists that hold all that is wanted, or null. `again`: whether it will be wanted again.
   std::shared_ptr<const SlotLists> get(const std::vector<SlotLists::Wanted>& wanted,
                                        std::int64_t n_labels, std::int64_t stride, bool again,
                                        int n_jobs) {
@@ -135,10 +138,6 @@ class ListCache {
         std::includes(lists_->held.begin(), lists_->held.end(), wanted.begin(), wanted.end()))
       return lists_;
     if (!again) return nullptr;
-    if (wanted != refused_) {
-      refused_ = wanted;
-      return nullptr;
-    }
     lists_.reset();  // the old ones go before the new ones come
     lists_ = std::make_shared<SlotLists>(wanted, n_labels, stride, n_jobs);
     return lists_;
@@ -147,16 +146,6 @@ class ListCache {
  private:
   std::mutex mutex_;
   std::shared_ptr<const SlotLists> lists_;
-  std::vector<SlotLists::Wanted> refused_;
-};
-
-// table[n_rows][8] of each eight of labels, zero at first.
-template <class S>
-struct SlotTables {
-  std::vector<std::vector<S>> eights;
-  explicit SlotTables(const SlotLists& lists) {
-    for (const auto& e : lists.eights) eights.emplace_back(e.n_rows * kLanes, S{});
-  }
 };
 
 // For each group of slots [begin, end): before(its first row's place), round(k, place of a table row
@@ -204,22 +193,29 @@ PROXQN_INLINE void sum_lists(const SlotLists::Eight& e, const float* rows, std::
       [](std::int64_t) PROXQN_INLINED {});
 }
 
-// sums[.][8] of every row, over a part of the slots.
-PROXQN_CLONES void sum_part(const SlotLists& lists, std::int64_t part, const float* rows,
-                            std::int64_t stride, SlotTables<float>& floats,
-                            SlotTables<double>& sums) {
-  const std::int64_t n_runs = (stride + kListRun - 1) / kListRun, n_parts = list_parts(stride);
-  for (std::int64_t run = part * n_runs / n_parts; run < (part + 1) * n_runs / n_parts; ++run)
-    for (std::size_t p = 0; p < lists.eights.size(); ++p) {
-      auto& table = floats.eights[p];
-      sum_lists(lists.eights[p], rows + static_cast<std::int64_t>(p) * kLanes * stride,
-                run * kListRun, std::min(stride, (run + 1) * kListRun), table.data());
-      double* total = sums.eights[p].data();
-      for (std::size_t i = 0; i < table.size(); i += kLanes) {
-        store8(total + i, load8(total + i) + load8(table.data() + i));
-        std::memset(table.data() + i, 0, kLanes * sizeof(float));
-      }
+// Sums [.][8] of every row over a part of the slots. Those of the frequent rows go to doubles after
+// every run; the others have too few terms to need it.
+struct ListSums {
+  std::vector<double> totals;  // of the frequent rows
+  std::vector<float> floats;   // of all rows
+  explicit ListSums(const SlotLists::Eight& e)
+      : totals(e.n_frequent * kLanes, 0.0), floats(e.n_rows * kLanes, 0.0f) {}
+  double at(std::size_t place) const {
+    return place < totals.size() ? totals[place] : static_cast<double>(floats[place]);
+  }
+};
+
+PROXQN_CLONES void sum_runs(const SlotLists::Eight& e, std::int64_t first, std::int64_t last,
+                            const float* rows, std::int64_t stride, ListSums& sums) {
+  float* floats = sums.floats.data();
+  double* totals = sums.totals.data();
+  for (std::int64_t run = first; run < last; ++run) {
+    sum_lists(e, rows, run * kListRun, std::min(stride, (run + 1) * kListRun), floats);
+    for (std::int64_t i = kFillers * kLanes; i < e.n_frequent * kLanes; i += kLanes) {
+      store8(totals + i, load8(totals + i) + load8(floats + i));
+      std::memset(floats + i, 0, kLanes * sizeof(float));
     }
+  }
 }
 
 }  // namespace proxqn

@@ -12,10 +12,39 @@
 #include <type_traits>
 #include <vector>
 
+#include "parallel.hpp"
 #include "random.hpp"
 #include "simd.hpp"
 
 namespace proxqn {
+
+constexpr std::int64_t kWorthThreads = 1 << 18;  // multiply-adds: a thread costs 30 microseconds
+
+// out[i][j] += a_i'b_j over columns [begin, end) of a [m][n], b [k][n], for one i.
+PROXQN_CLONES void add_products(const double* a, const double* b, std::int64_t k, std::int64_t n,
+                                std::int64_t begin, std::int64_t end, double* out) {
+  for (std::int64_t j = 0; j < k; ++j) {
+    const double* other = b + j * n;
+    double8 sums[4] = {};
+    std::int64_t c = begin;
+    for (; c + 4 * kLanes <= end; c += 4 * kLanes)
+      for (int u = 0; u < 4; ++u) sums[u] += load8(a + c + u * kLanes) * load8(other + c + u * kLanes);
+    double rest = 0.0;
+    for (; c < end; ++c) rest += a[c] * other[c];
+    out[j] += sum((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+  }
+}
+
+// out[m][k] = a b' in tiles of columns whose rows stay in the cache.
+inline void inner_products(const double* a, std::int64_t m, const double* b, std::int64_t k,
+                           std::int64_t n, int n_jobs, double* out) {
+  constexpr std::int64_t tile = 1024;
+  std::fill(out, out + m * k, 0.0);
+  parallel_for(m, n * m * k < kWorthThreads ? 1 : n_jobs, [&](std::int64_t i) {
+    for (std::int64_t begin = 0; begin < n; begin += tile)
+      add_products(a + i * n, b, k, n, begin, std::min(n, begin + tile), out + i * k);
+  });
+}
 
 // Lower Cholesky factor of a [m][m] in place; false where a pivot is not positive.
 inline bool cholesky(double* a, std::int64_t m) {
@@ -86,22 +115,23 @@ PROXQN_INLINE void add_row(const R* row, R z, std::int64_t n, R* h) {
   }
 }
 
-// All rows from DS, Y [m][A], and B's diagonal, which holds gamma D on entry. Eight coordinates at a
-// time; m^2 multiply-adds each.
+// The rows of coordinates [begin, end) from S, Y [m][n] and D, and B's diagonal, which holds gamma D
+// on entry. Eight coordinates at a time; m^2 multiply-adds each.
 template <class R>
-PROXQN_INLINE void fill_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
-                             double gamma, const SmallFactors& small, std::int64_t width, R* rows,
+PROXQN_INLINE void fill_rows(const double* S, const double* Y, const double* D, std::int64_t m,
+                             std::int64_t n, std::int64_t begin, std::int64_t end, double gamma,
+                             const SmallFactors& small, std::int64_t width, R* rows,
                              double* diagonal) {
   const double *scaled = small.scaled.data(), *J = small.J.data(), *root = small.root.data();
   std::vector<double> tile(3 * m * kLanes);
   double* s = tile.data();
   double* y = s + m * kLanes;
   double* c = y + m * kLanes;
-  for (std::int64_t first = 0; first < n; first += kLanes) {
-    const std::int64_t count = std::min<std::int64_t>(kLanes, n - first);
+  for (std::int64_t first = begin; first < end; first += kLanes) {
+    const std::int64_t count = std::min<std::int64_t>(kLanes, end - first);
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t k = 0; k < count; ++k) {
-        s[i * kLanes + k] = S[i * n + first + k];
+        s[i * kLanes + k] = D[first + k] * S[i * n + first + k];
         y[i * kLanes + k] = Y[i * n + first + k];
       }
     for (std::int64_t i = 0; i < m; ++i) {
@@ -124,15 +154,27 @@ PROXQN_INLINE void fill_rows(const double* S, const double* Y, std::int64_t m, s
     }
   }
 }
-PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
-                               double gamma, const SmallFactors& small, std::int64_t width,
-                               double* rows, double* diagonal) {
-  fill_rows(S, Y, m, n, gamma, small, width, rows, diagonal);
+PROXQN_CLONES void fill_some(const double* S, const double* Y, const double* D, std::int64_t m,
+                             std::int64_t n, std::int64_t begin, std::int64_t end, double gamma,
+                             const SmallFactors& small, std::int64_t width, double* rows,
+                             double* diagonal) {
+  fill_rows(S, Y, D, m, n, begin, end, gamma, small, width, rows, diagonal);
 }
-PROXQN_CLONES void memory_rows(const double* S, const double* Y, std::int64_t m, std::int64_t n,
-                               double gamma, const SmallFactors& small, std::int64_t width,
-                               float* rows, double* diagonal) {
-  fill_rows(S, Y, m, n, gamma, small, width, rows, diagonal);
+PROXQN_CLONES void fill_some(const double* S, const double* Y, const double* D, std::int64_t m,
+                             std::int64_t n, std::int64_t begin, std::int64_t end, double gamma,
+                             const SmallFactors& small, std::int64_t width, float* rows,
+                             double* diagonal) {
+  fill_rows(S, Y, D, m, n, begin, end, gamma, small, width, rows, diagonal);
+}
+template <class R>
+void memory_rows(const double* S, const double* Y, const double* D, std::int64_t m, std::int64_t n,
+                 double gamma, const SmallFactors& small, std::int64_t width, int n_jobs, R* rows,
+                 double* diagonal) {
+  constexpr std::int64_t some = 32 * kLanes;
+  parallel_for((n + some - 1) / some, m * m * n < kWorthThreads ? 1 : n_jobs, [&](std::int64_t i) {
+    fill_some(S, Y, D, m, n, i * some, std::min(n, (i + 1) * some), gamma, small, width, rows,
+              diagonal);
+  });
 }
 
 // The BFGS update itself: pair m is p = y / sqrt(s'y), c = Bs / sqrt(s'Bs).

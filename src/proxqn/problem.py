@@ -78,7 +78,14 @@ class Oracle(ABC):
     An oracle has a current point, at first ``w = 0`` after :meth:`reset`. The calls for one step
     are ``move``, then ``value_at`` once per trial, then ``accept`` with the last trial's step;
     after ``accept`` the gradient methods refer to the new point until the next ``value_at``.
+
+    Attributes
+    ----------
+    n_jobs : int
+        Threads that it uses, and that a solver may use beside it.
     """
+
+    n_jobs: int = 1
 
     @property
     @abstractmethod
@@ -105,7 +112,10 @@ class Oracle(ABC):
 
     @abstractmethod
     def value_at(self, step: float) -> float:
-        """Return ℓ at the current point plus ``step`` times the direction: one forward pass."""
+        """Return ℓ at the current point plus ``step`` times the direction: one forward pass.
+
+        Infinite where that point is out of its range; a shorter step may do.
+        """
 
     @abstractmethod
     def accept(self, step: float) -> None:
@@ -236,7 +246,7 @@ class MeteredOracle(Oracle):
     """
 
     def __init__(self, oracle: Oracle, calls: Calls | None = None, share: float = 1.0) -> None:
-        self.oracle = oracle
+        self.oracle, self.n_jobs = oracle, oracle.n_jobs
         self.calls = Calls() if calls is None else calls
         self.share = share
 

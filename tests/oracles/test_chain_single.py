@@ -102,8 +102,8 @@ def test_sweeps_agree_for_rare_and_frequent_columns(pairs, n_labels, density):
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_a_working_set_asked_for_again_is_turned_round(binary):
-    """From the second gradient on the same columns on, they are listed slot by slot."""
+def test_a_working_set_is_turned_round_after_a_step(binary):
+    """Then its columns are listed slot by slot."""
     problem = random_chain(
         14, n_labels=19, n_features=60, lengths=[30] * 200, density=0.05, binary=binary
     )
@@ -124,19 +124,26 @@ def test_a_working_set_asked_for_again_is_turned_round(binary):
         )
 
 
-def test_threads_change_no_bit():
-    problem = random_chain(4, n_labels=10, n_features=50, lengths=[30] * 300, density=0.2)
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("density", [0.02, 0.24, 0.6])
+def test_threads_change_no_bit(binary, density):
+    """Lists hold rows with more and with fewer entries than are summed in single precision."""
+    problem = random_chain(
+        4, n_labels=10, n_features=50, lengths=[30] * 300, density=density, binary=binary
+    )
     answers = []
     for n_jobs in (1, 2, 3):
         oracle = single(problem, n_jobs=n_jobs)
-        value = go_to(oracle, random_weights(oracle, 6, scale=0.2, share=0.4))
-        first, second = full_gradient(oracle), full_gradient(oracle)  # the second: slot by slot
-        np.testing.assert_allclose(second, first, rtol=2e-6, atol=1e-4)
-        answers.append((value, second, oracle.sweep(0.0).gradient.values))
+        w = random_weights(oracle, 6, scale=0.2, share=0.4)
+        value, swept = go_to(oracle, w), oracle.sweep(0.0).gradient.values
+        by_column = full_gradient(oracle)
+        go_to(oracle, w)
+        by_slot = full_gradient(oracle)
+        np.testing.assert_allclose(by_slot, by_column, rtol=2e-6, atol=1e-4)
+        answers.append((value, swept, by_column, by_slot))
     for other in answers[1:]:
-        assert other[0] == answers[0][0]
-        np.testing.assert_array_equal(other[1], answers[0][1])
-        np.testing.assert_array_equal(other[2], answers[0][2])
+        for ours, theirs in zip(answers[0], other, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("scale", [40.0, 1e4])

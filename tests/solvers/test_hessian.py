@@ -195,6 +195,38 @@ def test_compiled_rows_equal_the_reference():
     np.testing.assert_allclose(ours.diagonal, theirs.diagonal, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 5), (3, 4, 0), (7, 2, 3000), (20, 20, 5000)])
+def test_compiled_products_equal_the_reference_for_any_number_of_threads(shape):
+    m, k, n = shape
+    rng = np.random.default_rng(8)
+    A, B = rng.normal(size=(m, n)), rng.normal(size=(k, n))
+    expected, found = np.full((m, k), np.nan), np.full((3, m, k), np.nan)
+    reference.inner_products(A, B, expected, 1)
+    for n_jobs in (1, 2, 3):
+        _kernels.inner_products(A, B, found[n_jobs - 1], n_jobs)
+    np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-12 * max(n, 1))
+    np.testing.assert_array_equal(found[1:], found[[0, 0]])
+
+
+def test_products_of_unlike_rows_are_refused():
+    with pytest.raises(ValueError, match="as many columns"):
+        _kernels.inner_products(np.zeros((2, 3)), np.zeros((2, 4)), np.zeros((2, 2)), 1)
+
+
+def test_threads_change_no_bit_of_the_factors():
+    S, Y = random_pairs(9, 4000, 12)
+    models = [CompactBFGS(50, 1.0, Scaling.PAPER, 4000, n_jobs=n) for n in (1, 2, 3)]
+    factors = []
+    for model in models:
+        for s, y in zip(S, Y, strict=True):
+            assert model.append(s, y)
+        model.replace_rows(np.arange(0, 4000, 2), np.linspace(1.0, 2.0, 2000))
+        factors.append(model.factors())
+    for other in factors[1:]:
+        np.testing.assert_array_equal(other.rows, factors[0].rows)
+        np.testing.assert_array_equal(other.diagonal, factors[0].diagonal)
+
+
 @KERNELS
 @pytest.mark.parametrize("scaling", list(Scaling))
 def test_a_diagonal_start_is_bfgs_in_scaled_variables(kernels, scaling):

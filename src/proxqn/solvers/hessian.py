@@ -54,6 +54,30 @@ class Factors:
 
 
 @final
+class _Stack:
+    """Rows that come at the end and leave at the front; those that stay are seldom copied."""
+
+    def __init__(self, rows: Floats) -> None:
+        self._held, self._first, self._last = rows, 0, len(rows)
+
+    @property
+    def rows(self) -> Floats:
+        return self._held[self._first : self._last]
+
+    def push(self, row: Floats) -> None:
+        if self._last == len(self._held):
+            rows = self.rows
+            self._held = np.empty((2 * len(rows) + 4, len(row)))
+            self._held[: len(rows)] = rows
+            self._first, self._last = 0, len(rows)
+        self._held[self._last] = row
+        self._last += 1
+
+    def drop(self, n: int) -> None:
+        self._first += n
+
+
+@final
 class CompactBFGS:
     """B on the rows of the working set.
 
@@ -64,6 +88,8 @@ class CompactBFGS:
         pairs only add two columns to the factors.
     single : bool
         Give the factors in single precision where they are large.
+    n_jobs : int
+        Threads.
     """
 
     def __init__(
@@ -76,20 +102,20 @@ class CompactBFGS:
         *,
         lazy: bool = False,
         single: bool = False,
+        n_jobs: int = 1,
     ) -> None:
         self._gamma = gamma
         self._memory, self._scaling, self._lazy = memory, scaling, lazy
         self._single = single
-        self._kernels = kernels
-        self._S: Floats = np.empty((0, size))  # [m, |A|]
-        self._Y: Floats = np.empty((0, size))
+        self._kernels, self._n_jobs = kernels, n_jobs
+        self._S, self._Y = _Stack(np.empty((0, size))), _Stack(np.empty((0, size)))  # [m, |A|]
         self._D: Floats = np.ones(size)  # [|A|]
         self._SS: Floats = np.empty((0, 0))  # SᵀDS [m, m]
         self._SY: Floats = np.empty((0, 0))  # SᵀY [m, m], of which only i ≥ j is used
         self._factors: Factors | None = None  # of all pairs, where known
 
     def __len__(self) -> int:
-        return len(self._S)
+        return len(self._SS)
 
     @property
     def gamma(self) -> float:
@@ -119,23 +145,31 @@ class CompactBFGS:
         n = len(self)
         SS, SY = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
         SS[:n, :n], SY[:n, :n] = self._SS, self._SY
-        SS[n, :n] = SS[:n, n] = np.einsum("ij,j->i", self._S, Ds)
-        SY[n, :n] = np.einsum("ij,j->i", self._Y, s)
+        SS[n, :n] = SS[:n, n] = self._products(self._S.rows, Ds[None])[:, 0]
+        SY[n, :n] = self._products(self._Y.rows, s[None])[:, 0]
         SS[n, n], SY[n, n] = ss, sy
         self._SS, self._SY = SS, SY
-        self._S, self._Y = np.vstack([self._S, s]), np.vstack([self._Y, y])
+        self._S.push(s)
+        self._Y.push(y)
         self._factors = self._extended(s, y)
         return True
 
     def newest(self, n: int) -> Iterator[tuple[Floats, Floats]]:
         """Yield the last n pairs, oldest first."""
         first = max(len(self) - n, 0)
-        return zip(self._S[first:], self._Y[first:], strict=True)
+        return zip(self._S.rows[first:], self._Y.rows[first:], strict=True)
 
     def _drop_oldest(self, n: int) -> None:
-        self._S, self._Y = self._S[n:], self._Y[n:]
+        self._S.drop(n)
+        self._Y.drop(n)
         self._SS, self._SY = self._SS[n:, n:], self._SY[n:, n:]
         self._factors = None
+
+    def _products(self, A: Floats, B: Floats) -> Floats:
+        """Return A Bᵀ, the same whatever the number of threads."""
+        out = np.empty((len(A), len(B)))
+        self._kernels.inner_products(A, B, out, self._n_jobs)
+        return out
 
     def _extended(self, s: Floats, y: Floats) -> Factors | None:
         """Return the factors with the newest pair, if they are known and have room for it."""
@@ -148,14 +182,13 @@ class CompactBFGS:
 
     def _most_pairs(self) -> int:
         """Keep fewer pairs on a large working set: every pass over it reads all of them."""
-        row_bytes = (8 if self._single else 16) * int(self._S.shape[1])  # of two columns
+        row_bytes = (8 if self._single else 16) * len(self._D)  # of two columns
         fitting = _MAX_BYTES // max(row_bytes, 1)
         return min(self._memory, max(_FEW_PAIRS, fitting))
 
     def keep_rows(self, keep: Ints) -> None:
         """Drop the rows of variables that leave the working set."""
-        self._S = np.ascontiguousarray(self._S[:, keep])
-        self._Y = np.ascontiguousarray(self._Y[:, keep])
+        self._S, self._Y = (_Stack(np.take(x.rows, keep, axis=1)) for x in (self._S, self._Y))
         self._D = self._D[keep]
         if self._factors is not None:
             known = self._factors
@@ -178,18 +211,13 @@ class CompactBFGS:
         diagonal : array, optional
             D on the new rows; ones by default.
         """
-        known = source >= 0
-        for name in ("_S", "_Y"):
-            rows = np.zeros((len(self), len(source)))
-            rows[:, known] = getattr(self, name)[:, source[known]]
-            setattr(self, name, rows)
         self._D = np.ones(len(source)) if diagonal is None else diagonal
-        sy = (self._S * self._Y).sum(axis=1)
-        norms = np.sqrt((self._S**2 * self._D).sum(axis=1) * (self._Y**2 / self._D).sum(axis=1))
-        good = sy > _CURVATURE * norms
-        self._S, self._Y = self._S[good], self._Y[good]
-        self._SS = np.einsum("ik,jk->ij", self._S, self._S * self._D)
-        self._SY = np.einsum("ik,jk->ij", self._S, self._Y)
+        S, Y = (_taken(x.rows, source) for x in (self._S, self._Y))
+        SY, SS = self._products(S, Y), self._products(S, S * self._D)
+        norms = np.sqrt(SS.diagonal() * (Y**2 / self._D).sum(axis=1))
+        good = np.flatnonzero(SY.diagonal() > _CURVATURE * norms)
+        self._S, self._Y = _Stack(S[good]), _Stack(Y[good])
+        self._SS, self._SY = SS[np.ix_(good, good)], SY[np.ix_(good, good)]
         self._factors = None
 
     def factors(self) -> Factors | None:
@@ -207,12 +235,23 @@ class CompactBFGS:
         rows = np.empty((len(base), -(-2 * room // _ROW_TILE) * _ROW_TILE), real)
         factors = Factors(rows, len(self), base, base.copy())
         positive = self._kernels.memory_rows(
-            self._S * self._D,
-            self._Y,
+            self._S.rows,
+            self._Y.rows,
+            self._D,
             self._SS,
             self._SY,
             self.gamma,
             rows,
             factors.diagonal,
+            self._n_jobs,
         )
         return factors if positive else None
+
+
+def _taken(rows: Floats, source: Ints) -> Floats:
+    """Return the columns ``source`` of the rows, zeros where that is -1."""
+    if rows.shape[1] == 0:
+        return np.zeros((len(rows), len(source)))
+    taken = np.take(rows, source, axis=1, mode="clip")
+    taken[:, source < 0] = 0.0
+    return taken

@@ -454,4 +454,5 @@ class _Run:
             self.kernels,
             lazy=settings.lazy,
             single=settings.single,
+            n_jobs=self.oracle.n_jobs,
         )

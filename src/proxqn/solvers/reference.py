@@ -9,16 +9,29 @@ from proxqn.problem import Floats, Ints
 from proxqn.random_numbers import SplitMix64
 
 
+def inner_products(A: Floats, B: Floats, out: Floats, n_jobs: int) -> None:
+    """Write A Bᵀ."""
+    out[:] = np.einsum("ik,jk->ij", A, B)
+
+
 def memory_rows(
-    DS: Floats, Y: Floats, SS: Floats, SY: Floats, gamma: float, rows: Floats, diagonal: Floats
+    S: Floats,
+    Y: Floats,
+    D: Floats,
+    SS: Floats,
+    SY: Floats,
+    gamma: float,
+    rows: Floats,
+    diagonal: Floats,
+    n_jobs: int,
 ) -> bool:
     """Rows [p₁, c₁, p₂, …] and the diagonal of B = γD + P Pᵀ - C Cᵀ (``cpp/subproblem.hpp``)."""
-    m, D, L = len(DS), np.diag(SY), np.tril(SY, -1)
+    m, E, L = len(S), np.diag(SY), np.tril(SY, -1)
     try:
-        J = np.linalg.cholesky(gamma * SS + L / D @ L.T)
+        J = np.linalg.cholesky(gamma * SS + L / E @ L.T)
     except np.linalg.LinAlgError:
         return False
-    P, C = (Y / np.sqrt(D)[:, None]).T, np.linalg.solve(J, gamma * DS + L / D @ Y).T
+    P, C = (Y / np.sqrt(E)[:, None]).T, np.linalg.solve(J, gamma * D * S + L / E @ Y).T
     rows[:] = 0.0
     rows[:, : 2 * m : 2], rows[:, 1 : 2 * m : 2] = P, C
     diagonal[:] += np.square(P).sum(1) - np.square(C).sum(1)
