@@ -17,8 +17,11 @@ struct SplitMix64 {
   double uniform() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
 };
 
-inline void shuffle(std::vector<std::int64_t>& order, SplitMix64& random) {
-  for (std::uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+// At most 2^32 of them: a product and a shift cost less than a division.
+template <class I>
+void shuffle(std::vector<I>& order, SplitMix64& random) {
+  for (std::uint64_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[(random() >> 32) * i >> 32]);
 }
 
 }  // namespace proxqn

@@ -122,7 +122,7 @@ class SampledModel {
     const Penalty penalty{lam, l2};
     SplitMix64 random{seed};
     std::vector<R> r(n_rows_, R{}), h(width_, R{});
-    std::vector<std::int64_t> head(head_.size()), tail = tail_, free;
+    std::vector<std::int32_t> head(head_.size()), tail = tail_, free;
     std::iota(head.begin(), head.end(), 0);
     double spent = 0.0;
     while (spent < static_cast<double>(max_passes)) {
@@ -133,7 +133,7 @@ class SampledModel {
       spent += 1.0;
       if (moved <= tolerance || tail_.empty()) break;
       free.clear();
-      for (const std::int64_t j : tail_)
+      for (const std::int32_t j : tail_)
         if (d[j] != 0.0 || w[j] != 0.0) free.push_back(j);
       const double price = static_cast<double>(free.size() + head.size()) / static_cast<double>(n_);
       while (spent < static_cast<double>(max_passes) && price < 1.0) {
@@ -152,20 +152,17 @@ class SampledModel {
     double lam, l2;
     // The best c + z for a one-dimensional model with curvature a and slope b at c.
     double target(double a, double b, double c) const {
-      const double u = a * c - b;
-      return u > lam ? (u - lam) / (a + l2) : u < -lam ? (u + lam) / (a + l2) : 0.0;
+      return soft_threshold(a * c - b, lam) / (a + l2);
     }
   };
 
   double dot_column(std::int64_t j, const R* r) const {
-    R even{}, odd{};
+    R sums[4] = {};  // chains of additions
     std::int64_t e = J_.start[j];
-    for (; e + 1 < J_.start[j + 1]; e += 2) {
-      even += J_.value[e] * r[J_.row[e]];
-      odd += J_.value[e + 1] * r[J_.row[e + 1]];
-    }
-    if (e < J_.start[j + 1]) even += J_.value[e] * r[J_.row[e]];
-    return even + odd;
+    for (; e + 4 <= J_.start[j + 1]; e += 4)
+      for (int k = 0; k < 4; ++k) sums[k] += J_.value[e + k] * r[J_.row[e + k]];
+    for (; e < J_.start[j + 1]; ++e) sums[0] += J_.value[e] * r[J_.row[e]];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
   void add_column(std::int64_t j, R z, R* r) const {
     for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] += z * J_.value[e];
@@ -179,9 +176,25 @@ class SampledModel {
   }
 
   double visit_tail(const double* w, const double* g, const Penalty& penalty,
-                    const std::vector<std::int64_t>& order, R* r, R* h, double* d) const {
+                    const std::vector<std::int32_t>& order, R* r, R* h, double* d) const {
     double moved = 0.0;
-    for (const std::int64_t j : order) {
+    const auto count = static_cast<std::int64_t>(order.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (i + kNumbersAhead < count) {
+        const std::int64_t later = order[i + kNumbersAhead];
+        __builtin_prefetch(J_.start.data() + later);
+        __builtin_prefetch(diagonal_.data() + later);
+        __builtin_prefetch(g + later);
+        __builtin_prefetch(w + later);
+        __builtin_prefetch(d + later);
+      }
+      if (i + kRowsAhead < count) {
+        const std::int64_t later = order[i + kRowsAhead];
+        __builtin_prefetch(J_.row.data() + J_.start[later]);
+        __builtin_prefetch(J_.value.data() + J_.start[later]);
+        __builtin_prefetch(rows_.data() + later * width_);
+      }
+      const std::int64_t j = order[i];
       const double a = diagonal_[j], c = w[j] + d[j];
       const double target = penalty.target(a, g[j] + product(j, d[j], r, h), c), z = target - c;
       if (z == 0.0) continue;
@@ -194,8 +207,8 @@ class SampledModel {
 
   // Passes over the head until it has settled; returns how far the first one moved it.
   double solve_head(const double* w, const double* g, const Penalty& penalty, double tolerance,
-                    std::int64_t max_passes, std::vector<std::int64_t>& order, SplitMix64& random, R* r, R* h,
-                    double* d) const {
+                    std::int64_t max_passes, std::vector<std::int32_t>& order, SplitMix64& random,
+                    R* r, R* h, double* d) const {
     const auto K = static_cast<std::int64_t>(head_.size());
     std::vector<R> slope(K);
     std::vector<double> before(K);
@@ -246,7 +259,7 @@ class SampledModel {
     for (const std::int64_t j : head_) in_head[j] = 1;
     tail_.clear();
     for (std::int64_t j = 0; j < n_; ++j)
-      if (!in_head[j]) tail_.push_back(j);
+      if (!in_head[j]) tail_.push_back(static_cast<std::int32_t>(j));
   }
 
   // The head's block of rho I + J'J, row by row of J.
@@ -288,7 +301,8 @@ class SampledModel {
   std::vector<double> diagonal_;
   std::vector<R> rows_;            // [n][width] p_1, c_1, p_2, c_2, ..., zeros
   std::int64_t m_ = 0, width_ = 0;
-  std::vector<std::int64_t> head_, tail_;
+  std::vector<std::int64_t> head_;
+  std::vector<std::int32_t> tail_;
   std::vector<R> gram_;            // [K][K] B on the head
 };
 

@@ -78,6 +78,11 @@ PROXQN_INLINE V min(V a, V b) { return a < b ? a : b; }
 PROXQN_INLINE double sum(double8 v) {  // a fixed order: the same bits on every machine word width
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
+PROXQN_INLINE double sum(float8 v) {  // the same order
+  v += __builtin_shuffle(v, word8{4, 5, 6, 7, 0, 1, 2, 3});
+  v += __builtin_shuffle(v, word8{2, 3, 0, 1, 6, 7, 4, 5});
+  return v[0] + v[1];
+}
 PROXQN_INLINE double sum(double v) { return v; }
 
 // exp on [-708, 709]; smaller arguments give exp(-708), about 3e-308. With n = round(x/ln 2) and

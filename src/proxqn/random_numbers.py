@@ -26,5 +26,5 @@ class SplitMix64:
     def shuffle(self, order: list[int]) -> None:
         """Put a list in random order."""
         for i in range(len(order), 1, -1):
-            j = self() % i
+            j = (self() >> 32) * i >> 32
             order[i - 1], order[j] = order[j], order[i - 1]
