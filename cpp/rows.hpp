@@ -91,11 +91,15 @@ class BitColumns {
   std::unordered_map<std::int64_t, std::vector<std::uint16_t>> columns_;
 };
 
+struct Plan;
+
 struct Index {  // what is made of the data once
   SlotBlocks blocks;
   BitColumns bits;
   ListCache lists;
   ByteBlockCache byte_blocks;
+  std::mutex plan_mutex;
+  std::shared_ptr<const Plan> plan;  // of the last gradient
   std::atomic<bool> moved = false;  // since the last gradient or sweep
   Index(const Features& f, int n_jobs) : blocks(f, n_jobs) {}
 };
@@ -484,9 +488,8 @@ PROXQN_CLONES void gather_dense(const Eights& eights, const BlockRows& at, std::
 
 // sums[eights][8] of both. The parts are of slots, so that each row comes from memory once, and
 // their number does not depend on that of the threads.
-inline void gather_blocks(const Eights& eights, std::int64_t n_blocks, const float* rows,
-                          std::int64_t stride, int n_jobs, double* sums) {
-  const BlockRows at(eights);
+inline void gather_blocks(const Eights& eights, const BlockRows& at, std::int64_t n_blocks,
+                          const float* rows, std::int64_t stride, int n_jobs, double* sums) {
   if (at.n == 0) return;
   const std::int64_t n_parts = std::min(n_blocks, kBlockParts);
   std::vector<std::vector<double>> parts(n_parts);
@@ -529,27 +532,63 @@ inline void gather_lists(const Listed& listed, const float* rows, std::int64_t s
              rows + p * kLanes * stride, stride, parts[task]);
   });
   listed.each([&](std::int64_t i, std::int64_t p, std::int64_t at) {
-    for (std::int64_t part = 0; part < lists.n_parts; ++part)
-      for (int k = 0; k < kLanes; ++k)
-        sums[i * kLanes + k] += parts[part * n_eights + p].at(at + k);
+    double8 total = parts[p].eight(at);
+    for (std::int64_t part = 1; part < lists.n_parts; ++part)
+      total += parts[part * n_eights + p].eight(at);
+    store8(sums + i * kLanes, total);
   });
+}
+
+// Coordinates sorted out for a gradient; kept, since the next one is most often on the same.
+struct Plan {
+  std::vector<std::int64_t> coordinates;
+  std::vector<std::int32_t> rank;
+  std::int64_t stride;
+  Eights eights;
+  Listed listed;
+  BlockRows blocks;
+
+  Plan(const Features& f, Index& index, const std::int64_t* coordinates_, std::int64_t n,
+       std::int64_t n_labels, const std::int32_t* rank_, std::int64_t stride_, bool again,
+       int n_jobs)
+      : coordinates(coordinates_, coordinates_ + n), rank(rank_, rank_ + n_labels), stride(stride_),
+        eights(f, index, coordinates_, n, n_labels, stride, rank_),
+        listed(index, eights, n_labels, stride, again, n_jobs), blocks(eights) {}
+  bool serves(const std::int64_t* others, std::int64_t n, std::int64_t n_labels,
+              const std::int32_t* other_rank, std::int64_t other_stride) const {
+    return stride == other_stride &&
+           std::equal(coordinates.begin(), coordinates.end(), others, others + n) &&
+           std::equal(rank.begin(), rank.end(), other_rank, other_rank + n_labels);
+  }
+};
+
+inline std::shared_ptr<const Plan> plan(const Features& f, Index& index,
+                                        const std::int64_t* coordinates, std::int64_t n,
+                                        std::int64_t n_labels, const std::int32_t* rank,
+                                        std::int64_t stride, int n_jobs) {
+  const bool again = index.moved.exchange(false);
+  std::lock_guard lock(index.plan_mutex);
+  if (index.plan && index.plan->serves(coordinates, n, n_labels, rank, stride)) return index.plan;
+  auto made = std::make_shared<const Plan>(f, index, coordinates, n, n_labels, rank, stride, again,
+                                           n_jobs);
+  if (again) index.plan = made;
+  return made;
 }
 
 inline void gradient(const Features& f, Index& index, const std::int64_t* coordinates,
                      std::int64_t n, std::int64_t n_labels, const std::int32_t* rank,
                      const float* rows, std::int64_t stride, int n_jobs, double* out) {
-  Eights eights(f, index, coordinates, n, n_labels, stride, rank);
-  const Listed listed(index, eights, n_labels, stride, index.moved, n_jobs);
-  index.moved = false;
+  const auto made = plan(f, index, coordinates, n, n_labels, rank, stride, n_jobs);
+  const Eights& eights = made->eights;
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
-  gather_blocks(eights, index.blocks.n_blocks, rows, stride, n_jobs, sums.data());
+  gather_blocks(eights, made->blocks, index.blocks.n_blocks, rows, stride, n_jobs, sums.data());
   const auto n_columns = static_cast<std::int64_t>(eights.columns.size());
   const std::int64_t n_parts = n_jobs > 1 ? 8 * n_jobs : 1;
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     gather_whole(eights, part * n_columns / n_parts, (part + 1) * n_columns / n_parts, rows, stride,
                  sums.data());
   });
-  if (listed.lists) gather_lists(listed, rows, stride, n_jobs, sums.data());
+  if (made->listed.lists) gather_lists(made->listed, rows, stride, n_jobs, sums.data());
   for (std::int64_t i = 0; i < n; ++i) out[i] = sums[eights.place[i]];
 }
 

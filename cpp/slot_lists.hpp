@@ -200,8 +200,8 @@ struct ListSums {
   std::vector<float> floats;   // of all rows
   explicit ListSums(const SlotLists::Eight& e)
       : totals(e.n_frequent * kLanes, 0.0), floats(e.n_rows * kLanes, 0.0f) {}
-  double at(std::size_t place) const {
-    return place < totals.size() ? totals[place] : static_cast<double>(floats[place]);
+  PROXQN_INLINE double8 eight(std::size_t place) const {
+    return place < totals.size() ? load8(totals.data() + place) : load8(floats.data() + place);
   }
 };
 

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from tests.problems import full_gradient, go_to, random_chain, random_weights
 
-from proxqn.problem import OPERATIONS, MeteredOracle, Oracle, SparseColumns, SparseVector, Sweep
+from proxqn.problem import (
+    OPERATIONS,
+    MeteredOracle,
+    Oracle,
+    SparseColumns,
+    SparseVector,
+    Sweep,
+    union,
+)
 
 
 class Slow(Oracle):
@@ -118,3 +126,10 @@ def test_sparse_vector_drops_its_zeros():
     assert w.coordinates.tolist() == [1, 9]
     assert w.values.tolist() == [2.0, -1.0]
     assert len(SparseVector.empty().values) == 0
+
+
+def test_a_union_of_coordinates_ascends_and_names_each_once():
+    rng = np.random.default_rng(3)
+    for n, m in [(0, 0), (0, 5), (7, 0), (40, 40)]:
+        one, other = (np.sort(rng.choice(60, k, replace=False)) for k in (n, m))
+        np.testing.assert_array_equal(union(one, other), sorted({*one, *other}))

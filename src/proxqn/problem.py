@@ -52,6 +52,13 @@ class SparseVector:
         return SparseVector(self.coordinates[keep], self.values[keep])
 
 
+def union(one: Ints, other: Ints) -> Ints:
+    """Return the coordinates in either of two ascending arrays, ascending."""
+    both = np.concatenate([one, other])
+    both.sort(kind="stable")  # finds the two runs and merges them
+    return both[np.diff(both, prepend=-1) > 0]
+
+
 @final
 @dataclass(frozen=True)
 class Sweep:

@@ -27,7 +27,7 @@ from proxqn.data.partial_labels import PartialLabels, Twins
 from proxqn.oracles import observed
 from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.oracles.lattice_kernel import LatticeInference
-from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
+from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep, union
 
 
 @final
@@ -319,7 +319,7 @@ def _checked(labels: NDArray[np.integer[Any]] | PartialLabels, n_labels: int) ->
 
 
 def _moved(w: SparseVector, d: SparseVector, step: float) -> SparseVector:
-    coordinates = np.union1d(w.coordinates, d.coordinates)
+    coordinates = union(w.coordinates, d.coordinates)
     values = np.zeros(len(coordinates))
     values[np.searchsorted(coordinates, w.coordinates)] = w.values
     values[np.searchsorted(coordinates, d.coordinates)] += step * d.values

@@ -20,7 +20,7 @@ from proxqn import _kernels
 from proxqn.capabilities import BlockOracle, BlockSteps, SampleOracle, SampleSteps
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.hierarchy import Hierarchy
-from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
+from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep, union
 
 _LANES = 8  # samples side by side in the kernels
 
@@ -117,7 +117,7 @@ class TreeOracle(Oracle, SampleOracle, BlockOracle):
 
     def move(self, direction: SparseVector) -> None:
         """Compute node scores and their changes: the data entries of the features in w and d."""
-        coordinates = np.union1d(self._w.coordinates, direction.coordinates)
+        coordinates = union(self._w.coordinates, direction.coordinates)
         w, d = np.zeros(len(coordinates)), np.zeros(len(coordinates))
         w[np.searchsorted(coordinates, self._w.coordinates)] = self._w.values
         d[np.searchsorted(coordinates, direction.coordinates)] = direction.values

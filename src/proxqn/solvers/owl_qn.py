@@ -31,7 +31,7 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, Ints, MeteredOracle, Oracle, Penalty, SparseVector
+from proxqn.problem import Floats, Ints, MeteredOracle, Oracle, Penalty, SparseVector, union
 from proxqn.solvers import curvature
 from proxqn.solvers.recording import Callback, Point, Recorder, Solution
 from proxqn.solvers.stopping import Status
@@ -224,7 +224,7 @@ class _Run:
         if len(new) == len(old) and np.array_equal(new.coordinates, old.coordinates):
             at, gradient = new, old.g
         else:
-            coordinates = np.union1d(old.coordinates, new.coordinates)
+            coordinates = union(old.coordinates, new.coordinates)
             at = self._on(coordinates, new)
             position = old.positions_in(coordinates)
             self.memory.spread(position)

@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector
+from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector, union
 from proxqn.solvers import curvature
 from proxqn.solvers.recording import Callback, Point, Recorder, Solution, spread
 from proxqn.solvers.stopping import Status
@@ -203,7 +203,7 @@ class _Accelerated:
     def _extrapolate(self, at: WorkingSet, trial: _Trial) -> SparseVector:
         """Record w, and move on to ``y = w + ((t_k - 1)/t_{k+1}) (w - previous)``."""
         record, previous = self.record, self.record.point
-        coordinates = np.union1d(at.coordinates, previous.weights.coordinates)
+        coordinates = union(at.coordinates, previous.weights.coordinates)
         w = spread(SparseVector(at.coordinates, trial.w), coordinates)
         old = spread(previous.weights, coordinates)
         y = spread(SparseVector(at.coordinates, at.w), coordinates)

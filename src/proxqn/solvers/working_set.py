@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, Ints, Oracle, Penalty, SparseVector, Sweep
+from proxqn.problem import Floats, Ints, Oracle, Penalty, SparseVector, Sweep, union
 
 
 @final
@@ -70,7 +70,7 @@ def starting_point(weights: SparseVector) -> WorkingSet:
 def gather(oracle: Oracle, weights: SparseVector, sweep: Sweep) -> WorkingSet:
     """Return the nonzero weights and everything the sweep found."""
     found = sweep.gradient
-    coordinates = np.union1d(weights.coordinates, found.coordinates)
+    coordinates = union(weights.coordinates, found.coordinates)
     w, g = np.zeros(len(coordinates)), np.zeros(len(coordinates))
     w[np.searchsorted(coordinates, weights.coordinates)] = weights.values
     known = np.zeros(len(coordinates), dtype=bool)
