@@ -1,4 +1,4 @@
-// Names in Python's objects to columns of a matrix, by names.hpp: for new data of a fitted model.
+// Names in Python's objects to columns of a matrix, by name_table.hpp: for new data of a fitted model.
 //
 // What a name is, is said by Template.expand and expand_item in Python, and these are what the tests
 // compare with. Here only the usual forms are read; for anything else, and for all that is wrong with
@@ -6,36 +6,22 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
 #include <deque>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "arrays.hpp"
+#include "found_rows.hpp"
+#include "items.hpp"
+#include "name_table.hpp"
 #include "names.hpp"
+#include "python_text.hpp"
 
 using namespace nb::literals;
 using proxqn::FoundRows;
 using proxqn::NameBatch;
 using proxqn::Piece;
 using proxqn::PiecedName;
-
-// The object's own UTF-8, which lives as long as the object; nothing for what is no valid text.
-static std::optional<std::string_view> text_of(PyObject* object) {
-  if (!PyUnicode_CheckExact(object)) return std::nullopt;
-  if (PyUnicode_IS_COMPACT_ASCII(object))
-    return std::string_view(static_cast<const char*>(PyUnicode_DATA(object)),
-                            static_cast<std::size_t>(PyUnicode_GET_LENGTH(object)));
-  Py_ssize_t size = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(object, &size);
-  if (!text) {
-    PyErr_Clear();
-    return std::nullopt;
-  }
-  return std::string_view(text, static_cast<std::size_t>(size));
-}
-
-static bool is_listed(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
 static nb::object to_python(FoundRows&& found) {
   nb::object values = nb::none();
@@ -88,7 +74,7 @@ class TemplateKernel {
     FoundRows found;
     std::vector<std::vector<Piece>> texts(sources.size());
     NameBatch names;
-    std::vector<std::int64_t> columns;
+    proxqn::NameSearch search;
     for (nb::handle sequence : sequences) {
       if (!is_listed(sequence.ptr())) return nb::none();
       for (std::size_t k = 0; k < sources.size(); ++k)
@@ -99,12 +85,12 @@ class TemplateKernel {
         if (t > 0 || !skip_first_tokens)
           for (const auto& one : templates_) spell(one, texts, t, length, names);
         if (!names.full() && t + 1 < length) continue;
-        table.find(names, columns);
-        const std::int64_t* column = columns.data();
+        table.find(names, search);
+        const std::int32_t* columns = search.columns.data();
         for (; begin <= t; ++begin) {
-          if (begin > 0 || !skip_first_tokens)
-            for (std::size_t k = 0; k < templates_.size(); ++k) found.add(*column++, 1.0);
-          found.end_row();
+          const std::size_t n = begin > 0 || !skip_first_tokens ? templates_.size() : 0;
+          found.add_row(columns, nullptr, n);
+          columns += n;
         }
         names.clear();
       }
@@ -176,120 +162,16 @@ static nb::object row_width(nb::list sequences) {
   return nb::int_(width);
 }
 
-// The features of some tokens, each a string, a list of strings, or a dict of strings and numbers.
-class Items {
- public:
-  // False where the item is none of these.
-  bool read(PyObject* item) {
-    const bool good = add_item(item);
-    ends_.push_back(values_.size());
-    return good;
-  }
-  bool full() const { return values_.size() >= kNames; }
-
-  // Look all of them up, and start anew.
-  void find(const proxqn::NameTable& table, FoundRows& found) {
-    static const Piece colon{std::string_view(":")};
-    const Piece* piece = texts_.data();
-    for (const bool pair : pairs_) {
-      PiecedName& name = names_.next(3);
-      name.add(*piece++);
-      if (!pair) continue;
-      name.add(colon);
-      name.add(*piece++);
-    }
-    table.find(names_, columns_);
-    names_.clear();
-    std::size_t i = 0;
-    for (const std::size_t end : ends_) {
-      for (; i < end; ++i) found.add(columns_[i], values_[i]);
-      found.end_row();
-    }
-    texts_.clear();
-    pairs_.clear();
-    values_.clear();
-    ends_.clear();
-  }
-
- private:
-  static constexpr std::size_t kNames = 128;  // looked up at once
-
-  bool add_item(PyObject* item) {
-    if (PyUnicode_CheckExact(item)) return add(item, nullptr, 1.0);
-    if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
-      PyObject** parts = PySequence_Fast_ITEMS(item);
-      const Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
-      for (Py_ssize_t i = 0; i < n; ++i)
-        if (!add(parts[i], nullptr, 1.0)) return false;
-      return true;
-    }
-    if (!PyDict_CheckExact(item)) return false;
-    PyObject *key = nullptr, *value = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(item, &at, &key, &value);)
-      if (!add_pair(key, value)) return false;
-    return true;
-  }
-
-  bool add(PyObject* name, PyObject* inner, double value) {
-    const auto text = text_of(name);
-    if (!text) return false;
-    texts_.emplace_back(*text);
-    if (inner) {
-      const auto rest = text_of(inner);
-      if (!rest) return false;
-      texts_.emplace_back(*rest);
-    }
-    pairs_.push_back(inner != nullptr);
-    values_.push_back(value);
-    return true;
-  }
-
-  bool add_pair(PyObject* key, PyObject* value) {
-    if (PyUnicode_CheckExact(value)) return add(key, value, 1.0);
-    if (!PyFloat_Check(value) && !PyLong_CheckExact(value) && !PyBool_Check(value)) return false;
-    const double number = PyFloat_AsDouble(value);
-    if (PyErr_Occurred()) {
-      PyErr_Clear();
-      return false;
-    }
-    if (!std::isfinite(number) || !PyUnicode_CheckExact(key)) return false;
-    return number == 0.0 || add(key, nullptr, number);
-  }
-
-  std::vector<Piece> texts_;         // a name, or the two around a colon
-  std::vector<std::uint8_t> pairs_;  // which of these
-  std::vector<double> values_;
-  std::vector<std::size_t> ends_;  // of the tokens
-  NameBatch names_;
-  std::vector<std::int64_t> columns_;
-};
-
-// Ask for the strings of a list: they lie anywhere in memory.
-static void fetch(PyObject* item) {
-  if (!PyList_CheckExact(item)) return;
-  PyObject** parts = PySequence_Fast_ITEMS(item);
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    __builtin_prefetch(parts[i]);
-    __builtin_prefetch(reinterpret_cast<const char*>(parts[i]) + 63);  // where its text may end
-  }
-}
-
 static nb::object find_items(const proxqn::NameTable& names, nb::list sequences) {
-  FoundRows found;
-  Items some;
+  std::vector<PyObject*> items;
   for (nb::handle sequence : sequences) {
     if (!is_listed(sequence.ptr())) return nb::none();
-    PyObject** items = PySequence_Fast_ITEMS(sequence.ptr());
-    const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence.ptr());
-    for (Py_ssize_t t = 0; t < length; ++t) {
-      if (t + 1 < length) fetch(items[t + 1]);
-      if (!some.read(items[t])) return nb::none();
-      if (some.full()) some.find(names, found);
-    }
+    PyObject** first = PySequence_Fast_ITEMS(sequence.ptr());
+    items.insert(items.end(), first, first + PySequence_Fast_GET_SIZE(sequence.ptr()));
   }
-  some.find(names, found);
-  return to_python(std::move(found));
+  auto found = proxqn::find_items(names, items);
+  if (!found) return nb::none();
+  return to_python(std::move(*found));
 }
 
 class NamesKernel : public proxqn::NameTable {

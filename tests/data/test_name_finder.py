@@ -1,5 +1,6 @@
 """Features found in a vocabulary by their pieces: the same as those spelt out in Python."""
 
+import itertools
 import pickle
 from unittest import mock
 
@@ -87,6 +88,61 @@ def test_some_of_the_columns(known, new, wanted):
     given = sparse.csr_array((values, found.columns, found.start), shape=expected.shape)
     np.testing.assert_array_equal(given.toarray(), expected)
     assert encoder._known(among) is encoder._known(among)
+
+
+def test_names_of_all_sizes_among_many():
+    """Full groups of the table, names in words of eight bytes, and many lookups at a time."""
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdé:"))
+    names = {"".join(rng.choice(letters, size=i % 40)) for i in range(40_000)}
+    names = sorted(names)[: 2 * 3 * 2**12]
+    rng.shuffle(names)
+    known = names[::2]  # as many as fit the table, by its own measure
+    assert len(known) == 3 * 2**12
+    encoder = SequenceEncoder().fit([known])
+    columns = {name: j for j, name in enumerate(encoder.vocabulary.names())}
+    expected = sorted(columns[name] for name in known)
+    assert encoder.vocabulary.columns(names[1::2]).max() == -1
+    one_token, one_each = encoder.transform([[names]]), encoder.transform([names])
+    assert one_token.X.indices.tolist() == expected
+    assert one_each.X.indices.tolist() == [columns[name] for name in names if name in columns]
+    assert one_token.n_unseen == one_each.n_unseen == len(names) - len(known)
+    for data in ([[names]], [names], [[dict.fromkeys(names, 1.0)]], [[{"a": n} for n in names]]):
+        assert check(encoder, data)
+
+
+def test_names_that_differ_in_one_byte():
+    names = ["x" * n for n in range(34)]
+    encoder = SequenceEncoder().fit([names])
+    for name in names:
+        changed = [name[:i] + "y" + name[i + 1 :] for i in range(len(name))]
+        assert encoder._known().find([[[*changed, name]]], None)[0].columns.tolist() == [len(name)]
+
+
+@pytest.mark.parametrize("first", ["abc", "abcdefghijkabc"])
+def test_others_are_not_taken_for_the_first_name(first):
+    """Which has no eight bytes before it; of so many others some look like it in the table."""
+    others = [first[:-3] + "".join(end) for end in itertools.product("abcdefghijklmnop", repeat=3)]
+    found, _ = SequenceEncoder().fit([[first]])._known().find([others], None)
+    assert found.start.tolist() == [int(other >= first) for other in ["", *others]]
+
+
+@pytest.mark.parametrize("n", [3, 32, 33, 300])
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("valued", [False, True])
+def test_rows_in_any_order(n, twice, valued):
+    """Columns ascend, equal ones are one entry, and there are values only if one is not 1."""
+    names = [f"f:{j}" for j in range(n)]
+    encoder = SequenceEncoder().fit([[names]])
+    shuffled = np.random.default_rng(n).permutation(names).tolist()
+    token = shuffled + shuffled[:1] * twice
+    if valued:
+        token = {name: 0.5 + j for j, name in enumerate(shuffled)}
+        token |= {"f": shuffled[0].removeprefix("f:")} if twice else {}
+    data = [[names[:2], token, names[1:]]]
+    assert check(encoder, data)
+    found, _ = encoder._known().find(data, None)
+    assert (found.values is not None) == (valued or twice)
 
 
 class Text(str):

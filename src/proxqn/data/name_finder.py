@@ -1,8 +1,8 @@
 """New sequences to columns of a known vocabulary, without spelling their features out.
 
 While a vocabulary grows, every feature becomes a name, a Python string.  Once it is fixed a name
-only has to be found, and ``cpp/names.hpp`` finds it from its pieces: a template's literals and the
-texts of the tokens, or the key and the value of a dictionary.
+only has to be found: ``cpp/name_table.hpp`` finds those of templates by their pieces, literals and
+texts of the tokens, and ``cpp/items.hpp`` reads those that are Python's strings already.
 """
 
 from __future__ import annotations
