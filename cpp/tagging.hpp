@@ -28,7 +28,6 @@ class AlignedDoubles {
   explicit AlignedDoubles(std::int64_t n) : eights_((n + kLanes - 1) / kLanes) {}
   double* data() { return eights_.empty() ? nullptr : eights_[0].values; }
   const double* data() const { return eights_.empty() ? nullptr : eights_[0].values; }
-  bool empty() const { return eights_.empty(); }
   double& operator[](std::int64_t i) { return eights_[i / kLanes].values[i % kLanes]; }
 
  private:
@@ -51,18 +50,22 @@ struct FeatureWeights {
   const std::int64_t* start;  // [n_rows + 1]
   const std::int32_t* label;  // ascending within a row
   const double* value;
-  AlignedDoubles dense;  // [n_rows][Lp], or empty
+  const double* dense;  // [n_rows][Lp], or null
 
   FeatureWeights(std::int64_t n_labels, std::int64_t n_features, std::int64_t n_rows,
                  const std::int32_t* row, const std::int64_t* start, const std::int32_t* label,
                  const double* value)
       : L(n_labels), Lp(whole_eights(n_labels)), n_features(n_features), n_rows(n_rows), row(row),
-        start(start), label(label), value(value), dense(0) {
+        start(start), label(label), value(value), dense(nullptr) {}
+
+  // The rows in dense form, to which `dense` may point; empty where that takes too much memory.
+  AlignedDoubles in_dense_rows() const {
     constexpr std::int64_t few_numbers = std::int64_t{1} << 21;  // 16 MB
-    if (n_rows * Lp > std::max(few_numbers, 8 * start[n_rows])) return;
-    dense = AlignedDoubles(n_rows * Lp);
+    if (n_rows * Lp > std::max(few_numbers, 8 * start[n_rows])) return AlignedDoubles(0);
+    AlignedDoubles rows(n_rows * Lp);
     for (std::int64_t r = 0; r < n_rows; ++r)
-      for (std::int64_t j = start[r]; j < start[r + 1]; ++j) dense[r * Lp + label[j]] = value[j];
+      for (std::int64_t j = start[r]; j < start[r + 1]; ++j) rows[r * Lp + label[j]] = value[j];
+    return rows;
   }
 };
 
@@ -71,7 +74,7 @@ struct TokenRows {
   std::int64_t n_tokens, n_entries;
   const std::int64_t* start;    // [n_tokens + 1]
   const std::int32_t* feature;  // [n_entries]
-  const double* value;          // [n_entries]
+  const double* value;          // [n_entries], or null where all are 1
 };
 
 // Whether the kernels may take the numbers of a token as indices. They ask before the work, as an
@@ -90,8 +93,9 @@ PROXQN_INLINE void add_dense(const FeatureWeights& w, const TokenRows& X, std::i
                              std::int64_t label, double* x) {
   double8 sum[Blocks] = {};
   for (std::int64_t e = X.start[token]; e < X.start[token + 1]; ++e) {
-    const double* row = w.dense.data() + w.row[X.feature[e]] * w.Lp + label;
-    for (int k = 0; k < Blocks; ++k) sum[k] += X.value[e] * load8(row + 8 * k);
+    const double* row = w.dense + w.row[X.feature[e]] * w.Lp + label;
+    const double value = X.value ? X.value[e] : 1.0;
+    for (int k = 0; k < Blocks; ++k) sum[k] += value * load8(row + 8 * k);
   }
   for (int k = 0; k < Blocks; ++k) store8(x + label + 8 * k, sum[k]);
 }
@@ -100,12 +104,13 @@ PROXQN_INLINE void add_dense(const FeatureWeights& w, const TokenRows& X, std::i
 // round differently from one processor to the next.
 PROXQN_INLINE void token_scores(const FeatureWeights& w, const TokenRows& X, std::int64_t token,
                                 double* x) {
-  if (w.dense.empty()) {
+  if (!w.dense) {
     std::fill(x, x + w.Lp, 0.0);
     for (std::int64_t e = X.start[token]; e < X.start[token + 1]; ++e) {
       const std::int32_t r = w.row[X.feature[e]];
+      const double value = X.value ? X.value[e] : 1.0;
       for (std::int64_t j = w.start[r]; j < w.start[r + 1]; ++j)
-        x[w.label[j]] += X.value[e] * w.value[j];
+        x[w.label[j]] += value * w.value[j];
     }
     return;
   }

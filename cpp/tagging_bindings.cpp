@@ -1,5 +1,10 @@
 // Python's view of tagging.hpp. The NumPy reference is src/proxqn/oracles/tagging_reference.py.
+#include <nanobind/stl/optional.h>
+
 #include <cstring>
+#include <numeric>
+#include <optional>
+#include <vector>
 
 #include "arrays.hpp"
 #include "tagging.hpp"
@@ -17,18 +22,29 @@ class TaggerKernel {
       : row_(row), start_(start), label_(label), value_(value), first_(first), last_(last),
         transitions_(transitions.data(), checked(row, start, label, value, transitions)),
         weights_(transitions_.L, size(row), size(start) - 1, row.data(), start.data(), label.data(),
-                 value.data()) {
+                 value.data()),
+        used_weights_(weights_), dense_(weights_.in_dense_rows()), used_row_(weights_.n_rows - 1) {
+    weights_.dense = used_weights_.dense = dense_.data();
+    std::iota(used_row_.begin(), used_row_.end(), 1);
+    used_weights_.n_features = weights_.n_rows - 1;
+    used_weights_.row = used_row_.data();
     expect(size(first) == transitions_.L && size(last) == transitions_.L,
            "first and last must have n_labels entries");
   }
 
   void tag(Ints indptr, Int32s indices, Doubles data, Ints lengths, Array<std::int32_t> path,
            int n_jobs) const {
-    const auto X = tokens(indptr, indices, data);
-    expect(size(path) == X.n_tokens, "one label a token expected");
-    nb::gil_scoped_release release;
-    proxqn::tag(weights_, transitions_, {first_.data(), last_.data()}, X, lengths.data(),
-                size(lengths), n_jobs, path.data());
+    label(weights_, tokens(indptr, indices, data), lengths, path, n_jobs);
+  }
+
+  // The same where the columns are those of the features with a weight alone, and all values are 1 if
+  // there is no data.
+  void tag_used(Ints indptr, Int32s indices, std::optional<Doubles> data, Ints lengths,
+                Array<std::int32_t> path, int n_jobs) const {
+    expect(size(indptr) > 0 && (!data || size(indices) == size(*data)), "expected a CSR matrix");
+    const proxqn::TokenRows X{size(indptr) - 1, size(indices), indptr.data(), indices.data(),
+                              data ? data->data() : nullptr};
+    label(used_weights_, X, lengths, path, n_jobs);
   }
 
   void slot_scores(Ints indptr, Int32s indices, Doubles data, Ints token, Array<double, 2> out,
@@ -41,6 +57,14 @@ class TaggerKernel {
   }
 
  private:
+  void label(const proxqn::FeatureWeights& weights, const proxqn::TokenRows& X, const Ints& lengths,
+             Array<std::int32_t>& path, int n_jobs) const {
+    expect(size(path) == X.n_tokens, "one label a token expected");
+    nb::gil_scoped_release release;
+    proxqn::tag(weights, transitions_, {first_.data(), last_.data()}, X, lengths.data(),
+                size(lengths), n_jobs, path.data());
+  }
+
   template <class Any>
   static std::int64_t size(const Any& array) {
     return static_cast<std::int64_t>(array.shape(0));
@@ -71,7 +95,9 @@ class TaggerKernel {
   Int32s label_;
   Doubles value_, first_, last_;
   proxqn::PaddedTransitions transitions_;
-  proxqn::FeatureWeights weights_;
+  proxqn::FeatureWeights weights_, used_weights_;  // which differ in what a column is
+  proxqn::AlignedDoubles dense_;
+  std::vector<std::int32_t> used_row_;
 };
 
 static void rows_of_slots(Array<const double, 2> array, Ints token, Array<double, 2> out) {
@@ -101,6 +127,8 @@ void bind_tagging(nb::module_& m) {
       .def(nb::init<Int32s, Ints, Int32s, Doubles, Array<const double, 2>, Doubles, Doubles>(),
            "row"_a, "start"_a, "label"_a, "value"_a, "transitions"_a, "first"_a, "last"_a)
       .def("tag", &TaggerKernel::tag, "indptr"_a, "indices"_a, "data"_a, "lengths"_a,
+           "path"_a.noconvert(), "n_jobs"_a)
+      .def("tag_used", &TaggerKernel::tag_used, "indptr"_a, "indices"_a, "data"_a.none(), "lengths"_a,
            "path"_a.noconvert(), "n_jobs"_a)
       .def("slot_scores", &TaggerKernel::slot_scores, "indptr"_a, "indices"_a, "data"_a, "token"_a,
            "out"_a.noconvert(), "n_jobs"_a);

@@ -85,7 +85,7 @@ def test_some_of_the_columns(known, new, wanted):
     expected[:, np.setdiff1d(np.arange(expected.shape[1]), among)] = 0.0
     found = encoder.find(new, among)
     values = np.ones(len(found.columns)) if found.values is None else found.values
-    given = sparse.csr_array((values, found.columns, found.start), shape=expected.shape)
+    given = sparse.csr_array((values, among[found.columns], found.start), shape=expected.shape)
     np.testing.assert_array_equal(given.toarray(), expected)
     assert encoder._known(among) is encoder._known(among)
 

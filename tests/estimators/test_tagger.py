@@ -53,6 +53,20 @@ def test_equals_the_reference(n_labels, density, most_in_a_table):
     )
 
 
+@pytest.mark.parametrize("n_labels", [2, 9, 60])
+@pytest.mark.parametrize("kernels", [_kernels, tagging_reference])
+def test_entries_by_their_place_among_the_used(n_labels, kernels):
+    weights = random_weights(n_labels, density=0.3 / n_labels)
+    tagger = Tagger(weights, kernels)
+    assert 0 < len(tagger.used) < N_FEATURES
+    for binary in (False, True):
+        X = random_tokens(LENGTHS, binary=binary)
+        part = sp.csr_array(X[:, tagger.used])
+        arrays = part.indptr.astype(np.int64), part.indices, None if binary else part.data
+        found = tagger.tag_used(*arrays, LENGTHS, 1)
+        assert (found == Tagger(weights).best_labels(X, LENGTHS, 1)).all()
+
+
 def test_rows_that_would_take_too_much_memory_stay_sparse():
     """2¹⁵ features with one weight each and 65 labels: dense rows would take 18 MB."""
     n_labels, n_features = 65, 1 << 15
@@ -71,6 +85,8 @@ def test_rows_that_would_take_too_much_memory_stay_sparse():
     X = sp.random_array((sum(LENGTHS), n_features), density=1e-3, rng=rng, format="csr")
     ours, truth = (Tagger(weights, kernels) for kernels in (_kernels, tagging_reference))
     assert (ours.best_labels(X, LENGTHS, 1) == truth.best_labels(X, LENGTHS, 1)).all()
+    arrays = X.indptr.astype(np.int64), X.indices.astype(np.int32), None, LENGTHS
+    assert (ours.tag_used(*arrays, 1) == truth.tag_used(*arrays, 1)).all()
 
 
 @pytest.mark.parametrize("n_labels", [2, 9, 40])
@@ -131,6 +147,11 @@ def test_damaged_matrices_are_refused():
         tagger.best_labels(falling, np.array([4]), 1)
     with pytest.raises(ValueError, match="lengths must sum"):
         tagger.best_labels(X, np.array([3]), 1)
+    arrays = np.array([0, 1]), np.array([len(tagger.used)], dtype=np.int32)
+    with pytest.raises(IndexError, match="below the number of columns"):
+        tagger.tag_used(*arrays, None, np.array([1]), 1)
+    with pytest.raises(ValueError, match="expected a CSR matrix"):
+        tagger.tag_used(*arrays, np.ones(2), np.array([1]), 1)
 
 
 # --- the estimator -------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -173,6 +173,8 @@ class SequenceEncoder:
     def find(self, sequences: list[Any], among: NDArray[np.int32]) -> FoundEntries | None:
         """Give the features of sequences without making a matrix, in some of the columns only.
 
+        The columns found are places in ``among``.
+
         A sparse model has weights for few features: their names fit the cache, all names do not.
         What was made of an array of columns serves as long as the same one is given.
 
@@ -182,13 +184,13 @@ class SequenceEncoder:
         --------
         >>> encoder = SequenceEncoder().fit([["the", "dog"]])
         >>> encoder.find([["the", "dog"]], among=np.array([1], dtype=np.int32)).columns
-        array([1], dtype=int32)
+        array([0], dtype=int32)
         """
         finder = self._known(among)
         if finder.has_edges or self.sequence_id is not None:
             return None
         found = finder.find(sequences, None)
-        return None if found is None else replace(found[0], columns=among[found[0].columns])
+        return None if found is None else found[0]
 
     def transform_stream(self, sequences: Any) -> Iterator[EncodedSequences]:
         """Encode a stream piece by piece (about ``chunk_tokens`` tokens each)."""

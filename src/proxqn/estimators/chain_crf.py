@@ -479,9 +479,8 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if found is None or not all(X):
             return None
         lengths = list(map(len, X))
-        values = np.ones(len(found.columns)) if found.values is None else found.values
-        entries = tagger.as_entries(found.start, found.columns, values)
-        labels = tagger.tag(entries, np.array(lengths), n_jobs)
+        entries = found.start, found.columns, found.values
+        labels = tagger.tag_used(*entries, np.array(lengths), n_jobs)
         return sequence_input.cut(self.classes_[labels], lengths)
 
     def _weights(self) -> ChainWeights:

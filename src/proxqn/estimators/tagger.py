@@ -93,6 +93,22 @@ class Tagger:
         self._kernel.tag(*entries, lengths, path, n_jobs)
         return path
 
+    def tag_used(
+        self,
+        indptr: Ints,
+        places: NDArray[np.int32],
+        data: Floats | None,
+        lengths: Ints,
+        n_jobs: int,
+    ) -> NDArray[np.int32]:
+        """Do the same for entries of features with a weight alone, by their place in ``used``.
+
+        All values are 1 where there is no data.
+        """
+        path = np.empty(len(indptr) - 1, dtype=np.int32)
+        self._kernel.tag_used(indptr, places, data, lengths, path, n_jobs)
+        return path
+
     def slot_scores(self, entries: Entries, token_of_slot: Ints, n_jobs: int) -> Floats:
         """Return the scores of some tokens in the layout of the chain kernels, (labels, slots)."""
         scores: Floats = aligned_zeros((self._n_labels, len(token_of_slot)))

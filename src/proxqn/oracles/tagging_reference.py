@@ -38,9 +38,32 @@ class Tagger:
         n_jobs: int,
     ) -> None:
         """best_t(y) = x_t(y) + max_y' (best_{t-1}(y') + Λ(y',y)); ties go to the smaller label."""
+        self._tag_rows(indptr, self.row[indices], data, lengths, path)
+
+    def tag_used(
+        self,
+        indptr: Ints,
+        indices: NDArray[np.int32],
+        data: Floats | None,
+        lengths: Ints,
+        path: NDArray[np.int32],
+        n_jobs: int,
+    ) -> None:
+        """Do the same where column j has row j + 1 of weights; all values are 1 without data."""
+        values = np.ones(len(indices)) if data is None else data
+        self._tag_rows(indptr, indices + 1, values, lengths, path)
+
+    def _tag_rows(
+        self,
+        indptr: Ints,
+        rows: NDArray[np.int32],
+        data: Floats,
+        lengths: Ints,
+        path: NDArray[np.int32],
+    ) -> None:
         token = 0
         for length in lengths:
-            x = np.array([self._scores(indptr, indices, data, token + t) for t in range(length)])
+            x = np.array([self._scores(indptr, rows, data, token + t) for t in range(length)])
             x[0] += self.first
             x[-1] += self.last
             best, back = x[0], []
@@ -65,12 +88,12 @@ class Tagger:
     ) -> None:
         """out[y, slot] = Σ_f x_f(token of the slot) Θ[y, f]; slots without a token are left."""
         for slot in np.flatnonzero(token >= 0):
-            out[:, slot] = self._scores(indptr, indices, data, token[slot])
+            out[:, slot] = self._scores(indptr, self.row[indices], data, token[slot])
 
-    def _scores(self, indptr: Ints, indices: NDArray[np.int32], data: Floats, token: int) -> Floats:
+    def _scores(self, indptr: Ints, rows: NDArray[np.int32], data: Floats, token: int) -> Floats:
         scores = np.zeros(len(self.transitions))
         for e in range(indptr[token], indptr[token + 1]):  # in this order, to the last bit
-            scores += data[e] * self.weights[self.row[indices[e]]]
+            scores += data[e] * self.weights[rows[e]]
         return scores
 
 
