@@ -228,7 +228,7 @@ PROXQN_CLONES bool extend_rows(const double* s, const double* y, const double* b
 }
 
 // Coordinates come in random order: what a visit reads is asked for this many visits early.
-constexpr std::int64_t kRowsAhead = 4, kNumbersAhead = 8;
+constexpr std::int64_t kRowsAhead = 8, kNumbersAhead = 16;
 
 // All numbers of a coordinate, in one cache line.
 struct alignas(64) Coordinate {
