@@ -16,6 +16,7 @@ from proxqn.oracles.chain import Pairs
 from proxqn.oracles.function import FunctionOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Oracle, SparseVector
+from proxqn.solvers import prox_qn
 from proxqn.solvers import reference as solver_reference
 from proxqn.solvers.stopping import Status
 
@@ -245,6 +246,20 @@ def test_an_oracle_that_was_used_before_gives_the_same_run():
     again = minimize(oracle, 0.5)
     np.testing.assert_array_equal(first.x.toarray(), again.x.toarray())
     assert first.trace.column("objective").tolist() == again.trace.column("objective").tolist()
+
+
+def test_few_samples_let_few_variables_in_at_first_and_all_they_need_in_the_end(monkeypatch):
+    problem = random_chain(5, n_labels=4, n_features=400, n_sequences=20, density=0.1)
+    monkeypatch.setattr(prox_qn, "_MIN_FIRST", 10)
+    runs = []
+    for a_sample in (1, 10_000):
+        monkeypatch.setattr(prox_qn, "_FIRST_A_SAMPLE", a_sample)
+        settings = ProxQN(warm_up=0.0, first_share=0.9)
+        runs.append(minimize(problem.oracle(), 0.05, solver=settings, tol=1e-8, max_iter=3000))
+    few, many = runs
+    assert few.trace[1].nnz <= 21 < 1000 < many.trace[1].nnz
+    assert np.count_nonzero(few.x.data) > 40
+    assert few.fun == pytest.approx(many.fun, rel=1e-7)
 
 
 def test_warming_up_on_a_subsample_changes_the_path_and_not_the_optimum():

@@ -29,7 +29,9 @@ from proxqn.solvers.working_set import WorkingSet, starting_point
 
 _MIN_SKETCH = 200  # samples
 _SKETCH_COOLING = 0.2
+_SKETCH_EPOCHS = 2
 _MIN_FIRST = 1000  # variables
+_FIRST_A_SAMPLE = 8  # variables
 _MIN_INNER = 5  # passes
 _INNER_SHARE = 0.1  # of the cost of inference
 _SINGLE_GAIN = 1e-6  # of the objective: a step that promises less is taken in double precision
@@ -78,8 +80,9 @@ class ProxQN:
         oracle can be subsampled and the share holds at least a few hundred samples; 0 for none.
         Early iterates are dense and far off: a sample tells enough about them.
     first_share : float
-        From w = 0, at most this share of the variables enters an epoch's working set, those with
-        the largest derivatives; the others wait for the next epoch.
+        From w = 0 and in the warm-up, at most this share of the variables is in an epoch's working
+        set, and no more than eight for each sample or twice as many as have a weight: those with
+        the largest derivatives. The others wait for the next epoch.
     shrink : bool
         False keeps every variable in every iteration, as the paper's theory assumes: no limit of
         ``first_share``, nothing shrinks, and the memory lasts over epochs, which then only certify.
@@ -185,7 +188,7 @@ class _Run:
         self.model = self._new_model(settings.gamma or 1.0, 0)
         self.cold = False  # whether it starts from zero with nothing known
         self.unscaled = False  # whether γ is still to be measured
-        self.cooling, self.max_epochs = settings.cooling, math.inf
+        self.sketching = False  # whether it is a warm-up
         self.tolerance = math.inf  # of the violation on the working set, for this epoch
         self.violation = math.inf  # M̂
 
@@ -204,7 +207,7 @@ class _Run:
             self.at, self.model = sketch.at, sketch.model
             del sketch  # and its data
         status = self.record.begin(self.at.weights)
-        while status is None and self.record.epoch < self.max_epochs:
+        while status is None and not (self.sketching and self.record.epoch == _SKETCH_EPOCHS):
             status = self._begin_epoch() or self._run_epoch()
         if status in (Status.MAX_ITER, Status.CALLBACK) and not self.record.trace[-1].certified:
             self._refine()  # say what is proved of the point that is returned
@@ -222,7 +225,7 @@ class _Run:
             return None
         rough = replace(settings, draws=0.0)  # far from the solution throughout
         sketch = _Run(rough, self.record.sketch(part), self.kernels)
-        sketch.cooling, sketch.max_epochs = _SKETCH_COOLING, 2
+        sketch.sketching = True
         sketch.solve(SparseVector.empty())
         return sketch
 
@@ -240,10 +243,10 @@ class _Run:
         if status is not None:
             return status
         self.violation = record.certificate.kkt
-        self.tolerance = self.cooling * min(self.tolerance, self.violation)
-        if self.cold and settings.shrink and settings.first_share < 1.0:
-            limit = max(_MIN_FIRST, int(settings.first_share * self.oracle.n_coordinates))
-            at = at.take(at.most_violating(limit))
+        cooling = _SKETCH_COOLING if self.sketching else settings.cooling
+        self.tolerance = cooling * min(self.tolerance, self.violation)
+        if (self.cold or self.sketching) and settings.shrink and settings.first_share < 1.0:
+            at = at.take(at.most_violating(self._most_at_first(at)))
         diagonal = self.oracle.curvatures(at.coordinates) ** settings.scaling_power
         if settings.shrink and not settings.keep_memory:
             self.model.clear()
@@ -255,6 +258,12 @@ class _Run:
         self.at = at
         self.sampled = self._draw() if self.near and settings.draws > 0.0 else None
         return None
+
+    def _most_at_first(self, at: WorkingSet) -> int:
+        """Limit a working set: few samples do not tell of many variables."""
+        told = max(_FIRST_A_SAMPLE * self.oracle.n_samples, 2 * int(np.count_nonzero(at.w)))
+        share = int(self.settings.first_share * self.oracle.n_coordinates)
+        return max(_MIN_FIRST, min(share, told))
 
     def _draw(self) -> SampledModel | None:
         """Draw the curvature at this point; pairs of earlier draws' iterations correct it."""
