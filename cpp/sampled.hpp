@@ -279,12 +279,19 @@ class SampledModel {
         value[at] = J_.value[e];
       }
     gram_.assign(K * K, R{});
-    for (std::int64_t i = 0; i < n_rows_; ++i)
+    for (std::int64_t i = 0; i < n_rows_; ++i)  // places ascend: the upper triangle
       for (std::int64_t e = start[i]; e < start[i + 1]; ++e) {
         R* row = gram_.data() + place[e] * K;
-        for (std::int64_t f = start[i]; f < start[i + 1]; ++f) row[place[f]] += value[e] * value[f];
+        std::int64_t f = e + 1;
+        row[place[e]] += value[e] * value[e];
+        for (; f < start[i + 1] && place[f] == place[e]; ++f)  // an entry may stand twice
+          row[place[e]] += R{2} * value[e] * value[f];
+        for (; f < start[i + 1]; ++f) row[place[f]] += value[e] * value[f];
       }
-    for (std::int64_t a = 0; a < K; ++a) gram_[a * K + a] += static_cast<R>(ridge_);
+    for (std::int64_t a = 0; a < K; ++a) {
+      gram_[a * K + a] += static_cast<R>(ridge_);
+      for (std::int64_t b = a + 1; b < K; ++b) gram_[b * K + a] = gram_[a * K + b];
+    }
   }
 
   void widen_rows(std::int64_t width) {

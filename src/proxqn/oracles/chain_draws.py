@@ -61,14 +61,15 @@ class Draws:
         """Return the differences of the counts of label pairs, which ascend, by pair."""
         pair = np.concatenate([self.edge_first, self.edge_second])
         run = np.concatenate([self.edge_run, self.edge_run])
-        value = np.repeat(np.array([1.0, -1.0], np.float32), len(self.edge_run)) * self.scale[run]
-        numbers = np.full(max(pair.max(initial=-1), pairs.max(initial=-1)) + 1, -1)
+        scale = self.scale[self.edge_run]
+        value = np.concatenate([scale, -scale])
+        # Other pairs come last. Two bytes are sorted in linear time.
+        smallest = np.min_scalar_type(len(pairs))
+        size = max(pair.max(initial=-1), pairs.max(initial=-1)) + 1
+        numbers = np.full(size, len(pairs), dtype=smallest)
         numbers[pairs] = np.arange(len(pairs))
         place = numbers[pair]
-        known = place >= 0
-        place, run, value = place[known], run[known], value[known]
-        smallest = np.min_scalar_type(len(pairs))  # two bytes are sorted in linear time
-        order = np.argsort(place.astype(smallest), kind="stable")
-        ends = np.cumsum(np.bincount(place, minlength=len(pairs)))
+        ends = np.cumsum(np.bincount(place, minlength=len(pairs))[: len(pairs)])
         start = np.concatenate([[0], ends]).astype(np.int64)
+        order = np.argsort(place, kind="stable")[: start[-1]]
         return SparseColumns(start, run[order], value[order], len(self.scale))
