@@ -224,16 +224,18 @@ class FeatureKernel {
   }
 
   std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>> run_columns(
-      Array<const std::int64_t> coordinates, std::int64_t n_labels,
-      Array<const std::int32_t> by_slot, Array<const std::int32_t> run,
+      Array<const std::int64_t> coordinates, std::int64_t n_labels, std::int64_t n_slots,
+      Array<const std::int32_t> slot, Array<const std::int32_t> run,
       Array<const std::int32_t> first, Array<const std::int32_t> second,
       Array<const float> scale, int n_jobs) const {
     const auto f = features();
     proxqn::Columns J;
     {
       nb::gil_scoped_release release;
-      J = proxqn::run_columns(f, coordinates.data(), coordinates.shape(0), n_labels, by_slot.data(),
-                              run.data(), first.data(), second.data(), scale.data(), n_jobs);
+      const proxqn::RunTokens tokens(n_slots, slot.shape(0), slot.data(), run.data(), first.data(),
+                                     second.data());
+      J = proxqn::run_columns(f, coordinates.data(), coordinates.shape(0), n_labels, tokens,
+                              scale.data(), n_jobs);
     }
     return {to_numpy(std::move(J.start)), to_numpy(std::move(J.row)), to_numpy(std::move(J.value))};
   }
@@ -461,8 +463,8 @@ NB_MODULE(_kernels, m) {
       .def("sweep_single", &FeatureKernel::sweep_single, "rank"_a, "residuals"_a.noconvert(),
            "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
       .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a, "n_jobs"_a)
-      .def("run_columns", &FeatureKernel::run_columns, "coordinates"_a, "n_labels"_a, "by_slot"_a,
-           "run"_a, "first"_a, "second"_a, "scale"_a, "n_jobs"_a)
+      .def("run_columns", &FeatureKernel::run_columns, "coordinates"_a, "n_labels"_a, "n_slots"_a,
+           "slot"_a, "run"_a, "first"_a, "second"_a, "scale"_a, "n_jobs"_a)
       .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);
 
   using Int32s = Array<const std::int32_t>;

@@ -165,7 +165,44 @@ PROXQN_CLONES inline void draw_chunk(const ChainOf<float>& c, const Transitions<
   draw_batches(c, m, first, last, how, out);
 }
 
-// Each chunk draws on its own; runs are then numbered in the order of chunks.
+// Runs are numbered in the order of the parts.
+inline Draws join(std::vector<Draws>& parts, int n_jobs) {
+  struct Sizes {
+    std::size_t tokens = 0, edges = 0, runs = 0;
+  };
+  std::vector<Sizes> before{{}};
+  for (const Draws& part : parts)
+    before.push_back({before.back().tokens + part.slot.size(),
+                      before.back().edges + part.edge_run.size(),
+                      before.back().runs + part.scale.size()});
+  Draws all;
+  for (auto* tokens : {&all.slot, &all.run, &all.first, &all.second})
+    tokens->resize(before.back().tokens);
+  for (auto* edges : {&all.edge_run, &all.edge_first, &all.edge_second})
+    edges->resize(before.back().edges);
+  all.scale.resize(before.back().runs);
+  parallel_for(static_cast<std::int64_t>(parts.size()), n_jobs, [&](std::int64_t i) {
+    Draws& part = parts[i];
+    const Sizes& at = before[i];
+    for (auto& run : part.run) run += static_cast<std::int32_t>(at.runs);
+    for (auto& run : part.edge_run) run += static_cast<std::int32_t>(at.runs);
+    const auto copy = [](const auto& from, auto& to, std::size_t place) {
+      std::copy(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(place));
+    };
+    copy(part.slot, all.slot, at.tokens);
+    copy(part.run, all.run, at.tokens);
+    copy(part.first, all.first, at.tokens);
+    copy(part.second, all.second, at.tokens);
+    copy(part.edge_run, all.edge_run, at.edges);
+    copy(part.edge_first, all.edge_first, at.edges);
+    copy(part.edge_second, all.edge_second, at.edges);
+    copy(part.scale, all.scale, at.runs);
+    part = Draws{};
+  });
+  return all;
+}
+
+// Each chunk draws on its own.
 template <class S>
 Draws draw(const ChainOf<S>& c, const Sampling& how, int n_jobs) {
   const Transitions<double> m(c.transitions, c.n_labels);
@@ -173,23 +210,7 @@ Draws draw(const ChainOf<S>& c, const Sampling& how, int n_jobs) {
   parallel_for(c.n_chunks, n_jobs, [&](std::int64_t i) {
     draw_chunk(c, m, c.chunk[i], c.chunk[i + 1], how, parts[i]);
   });
-  Draws all;
-  for (Draws& part : parts) {
-    const auto before = static_cast<std::int32_t>(all.scale.size());
-    for (auto& run : part.run) run += before;
-    for (auto& run : part.edge_run) run += before;
-    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-    append(all.slot, part.slot);
-    append(all.run, part.run);
-    append(all.first, part.first);
-    append(all.second, part.second);
-    append(all.edge_run, part.edge_run);
-    append(all.edge_first, part.edge_first);
-    append(all.edge_second, part.edge_second);
-    append(all.scale, part.scale);
-    part = Draws{};
-  }
-  return all;
+  return join(parts, n_jobs);
 }
 
 // Columns of a sparse matrix. An entry may stand twice; then it is the sum.
@@ -199,11 +220,26 @@ struct Columns {
   std::vector<float> value;
 };
 
-// The columns of J of some coordinates c L + y, ascending, from the runs' tokens sorted by slot:
-// those of slot i are by_slot[i] .. by_slot[i+1].
+// The tokens of runs, by slot.
+struct RunTokens {
+  struct Token {
+    std::int32_t run, first, second;
+  };
+  std::vector<std::int32_t> begin;  // [n_slots+1] where the tokens of a slot begin
+  std::vector<Token> tokens;
+
+  RunTokens(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot, const std::int32_t* run,
+            const std::int32_t* first, const std::int32_t* second)
+      : begin(n_slots + 2, 0), tokens(n) {
+    for (std::int64_t i = 0; i < n; ++i) ++begin[slot[i] + 2];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    for (std::int64_t i = 0; i < n; ++i) tokens[begin[slot[i] + 1]++] = {run[i], first[i], second[i]};
+  }
+};
+
+// The columns of J of some coordinates c L + y, those of a column together.
 inline Columns run_columns(const Features& f, const std::int64_t* coordinates, std::int64_t n,
-                           std::int64_t L, const std::int32_t* by_slot, const std::int32_t* run,
-                           const std::int32_t* first, const std::int32_t* second, const float* scale,
+                           std::int64_t L, const RunTokens& tokens, const float* scale,
                            int n_jobs) {
   constexpr std::int64_t chunk = 64;       // coordinates, and all that are left of the last column
   std::vector<std::int64_t> bounds(1, 0);  // of chunks of coordinates
@@ -217,13 +253,14 @@ inline Columns run_columns(const Features& f, const std::int64_t* coordinates, s
     const double* values = f.column_values(column);
     for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = j;
     for (std::int64_t e = f.start[column]; e < f.start[column + 1]; ++e) {
-      const std::int32_t slot = f.slots[e];
-      if (by_slot[slot] == by_slot[slot + 1]) continue;
+      const std::int32_t* at = tokens.begin.data() + f.slots[e];
+      if (at[0] == at[1]) continue;
       const double x = values ? values[e - f.start[column]] : 1.0;
-      for (std::int32_t k = by_slot[slot]; k < by_slot[slot + 1]; ++k) {
-        const auto v = static_cast<float>(x * scale[run[k]]);
-        if (place[first[k]] >= 0) entry(place[first[k]], run[k], v);
-        if (place[second[k]] >= 0) entry(place[second[k]], run[k], -v);
+      for (std::int32_t k = at[0]; k < at[1]; ++k) {
+        const RunTokens::Token& token = tokens.tokens[k];
+        const auto v = static_cast<float>(x * scale[token.run]);
+        if (place[token.first] >= 0) entry(place[token.first], token.run, v);
+        if (place[token.second] >= 0) entry(place[token.second], token.run, -v);
       }
     }
     for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = -1;

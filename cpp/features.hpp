@@ -121,18 +121,21 @@ struct ByLabel {
 
 // --- move: change[y][slot] = sum_j direction_j x_j(slot) -----------------------------------------
 
+// Slots [begin, end) of one label.
 PROXQN_CLONES void move_label(const Features& f, const std::int64_t* coordinates,
                               const double* direction, std::int64_t n_labels,
-                              const std::int64_t* order, std::int64_t n, double* column) {
+                              const std::int64_t* order, std::int64_t n, std::int64_t begin,
+                              std::int64_t end, double* column) {
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t c = coordinates[order[i]] / n_labels;
     const double d = direction[order[i]];
-    const std::int64_t first = f.start[c], count = f.start[c + 1] - first;
-    const std::int32_t* slots = f.slots + first;
+    const std::int32_t* all = f.slots + f.start[c];
+    const std::int32_t* first = std::lower_bound(all, f.slots + f.start[c + 1], begin);
+    const std::int32_t* last = std::lower_bound(first, f.slots + f.start[c + 1], end);
     if (const double* v = f.column_values(c))
-      for (std::int64_t e = 0; e < count; ++e) column[slots[e]] += d * v[e];
+      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += d * v[slot - all];
     else
-      for (std::int64_t e = 0; e < count; ++e) column[slots[e]] += d;
+      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += d;
   }
 }
 
@@ -141,13 +144,17 @@ inline void move(const Features& f, const std::int64_t* coordinates, const doubl
                  std::int64_t n, std::int64_t n_labels, std::int64_t stride, int n_jobs,
                  double* change, std::uint8_t* dirty) {
   const ByLabel by(coordinates, n, n_labels);
-  parallel_for(n_labels, n_jobs, [&](std::int64_t y) {
+  const std::int64_t n_parts = n_jobs > 1 ? 4 : 1;  // of the slots: labels have unequal work
+  parallel_for(n_parts * n_labels, n_jobs, [&](std::int64_t task) {
+    const std::int64_t y = task / n_parts, part = task % n_parts;
+    const std::int64_t begin = part * stride / n_parts, end = (part + 1) * stride / n_parts;
     const std::int64_t first = by.label_start[y], count = by.label_start[y + 1] - first;
     double* column = change + y * stride;
-    if (dirty[y]) std::fill(column, column + stride, 0.0);
-    move_label(f, coordinates, direction, n_labels, by.order.data() + first, count, column);
-    dirty[y] = count > 0;
+    if (dirty[y]) std::fill(column + begin, column + end, 0.0);
+    move_label(f, coordinates, direction, n_labels, by.order.data() + first, count, begin, end,
+               column);
   });
+  for (std::int64_t y = 0; y < n_labels; ++y) dirty[y] = by.label_start[y + 1] > by.label_start[y];
 }
 
 // --- gradient on given coordinates ---------------------------------------------------------------

@@ -233,9 +233,13 @@ struct Listed {
   }
   // Calls body(eight's number, p, first of its eight places in the table of labels 8p on).
   template <class Body>
-  void each(const Body& body) const {
-    for (std::size_t i = 0; i < found.size(); ++i)
-      body(number[i], lists->held[found[i]].label / kLanes, lists->row[found[i]] * kLanes);
+  void each(int n_jobs, const Body& body) const {
+    constexpr std::size_t some = 1024;
+    const auto n = static_cast<std::int64_t>((found.size() + some - 1) / some);
+    parallel_for(n, n_jobs, [&](std::int64_t part) {
+      for (std::size_t i = part * some; i < std::min((part + 1) * some, found.size()); ++i)
+        body(number[i], lists->held[found[i]].label / kLanes, lists->row[found[i]] * kLanes);
+    });
   }
 };
 
@@ -400,7 +404,7 @@ inline void move(const Features& f, Index& index, const std::int64_t* coordinate
   std::vector<std::vector<float>> tables;  // [Lp/8][n_rows * 8] of the lists
   if (listed.lists) {
     for (const auto& e : listed.lists->eights) tables.emplace_back(e.n_rows * kLanes, 0.0f);
-    listed.each([&](std::int64_t i, std::int64_t p, std::int64_t at) {
+    listed.each(1, [&](std::int64_t i, std::int64_t p, std::int64_t at) {
       std::copy_n(steps.data() + i * kLanes, kLanes, tables[p].data() + at);
     });
   }
@@ -523,15 +527,13 @@ inline void gather_lists(const Listed& listed, const float* rows, std::int64_t s
   const SlotLists& lists = *listed.lists;
   const auto n_eights = static_cast<std::int64_t>(lists.eights.size());
   const std::int64_t n_runs = (stride + kListRun - 1) / kListRun;
-  std::vector<ListSums> parts;  // [n_parts][n_eights]
-  for (std::int64_t i = 0; i < lists.n_parts * n_eights; ++i)
-    parts.emplace_back(lists.eights[i % n_eights]);
+  std::vector<ListSums> parts(lists.n_parts * n_eights);
   parallel_for(lists.n_parts * n_eights, n_jobs, [&](std::int64_t task) {
     const std::int64_t part = task / n_eights, p = task % n_eights;
     sum_runs(lists.eights[p], part * n_runs / lists.n_parts, (part + 1) * n_runs / lists.n_parts,
              rows + p * kLanes * stride, stride, parts[task]);
   });
-  listed.each([&](std::int64_t i, std::int64_t p, std::int64_t at) {
+  listed.each(n_jobs, [&](std::int64_t i, std::int64_t p, std::int64_t at) {
     double8 total = parts[p].eight(at);
     for (std::int64_t part = 1; part < lists.n_parts; ++part)
       total += parts[part * n_eights + p].eight(at);
@@ -583,7 +585,7 @@ inline void gradient(const Features& f, Index& index, const std::int64_t* coordi
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
   gather_blocks(eights, made->blocks, index.blocks.n_blocks, rows, stride, n_jobs, sums.data());
   const auto n_columns = static_cast<std::int64_t>(eights.columns.size());
-  const std::int64_t n_parts = n_jobs > 1 ? 8 * n_jobs : 1;
+  const std::int64_t n_parts = std::min<std::int64_t>(n_columns, n_jobs > 1 ? 8 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     gather_whole(eights, part * n_columns / n_parts, (part + 1) * n_columns / n_parts, rows, stride,
                  sums.data());

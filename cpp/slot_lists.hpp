@@ -198,15 +198,16 @@ PROXQN_INLINE void sum_lists(const SlotLists::Eight& e, const float* rows, std::
 struct ListSums {
   std::vector<double> totals;  // of the frequent rows
   std::vector<float> floats;   // of all rows
-  explicit ListSums(const SlotLists::Eight& e)
-      : totals(e.n_frequent * kLanes, 0.0), floats(e.n_rows * kLanes, 0.0f) {}
   PROXQN_INLINE double8 eight(std::size_t place) const {
     return place < totals.size() ? load8(totals.data() + place) : load8(floats.data() + place);
   }
 };
 
+// Over runs [first, last).
 PROXQN_CLONES void sum_runs(const SlotLists::Eight& e, std::int64_t first, std::int64_t last,
                             const float* rows, std::int64_t stride, ListSums& sums) {
+  sums.totals.assign(e.n_frequent * kLanes, 0.0);
+  sums.floats.assign(e.n_rows * kLanes, 0.0f);
   float* floats = sums.floats.data();
   double* totals = sums.totals.data();
   for (std::int64_t run = first; run < last; ++run) {

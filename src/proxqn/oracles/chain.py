@@ -231,7 +231,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         draws = self._scores.draw(self._transitions, how, self.n_jobs)
         split = np.searchsorted(coordinates, self._n_unigrams)
         states = self._scores.run_columns(coordinates[:split], draws, self.n_jobs)
-        edges = draws.pair_columns(coordinates[split:] - self._n_unigrams)
+        edges = self._scores.pair_columns(coordinates[split:] - self._n_unigrams, draws)
         return SparseColumns(
             np.concatenate([states.start, states.start[-1] + edges.start[1:]]),
             np.concatenate([states.row, edges.row]),

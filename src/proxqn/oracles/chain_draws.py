@@ -6,7 +6,7 @@ difference of two independent labelings' features has this mean (``cpp/draws.hpp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -39,26 +39,8 @@ class Draws:
     edge_second: NDArray[np.int32]
     scale: NDArray[np.float32]  # of each run's row
 
-    def relabel(self, label: Ints) -> Draws:
-        """Return the same with other numbers for the labels."""
-        pair = np.add.outer(label * len(label), label).ravel().astype(np.int32)
-        name = label.astype(np.int32)
-        return replace(
-            self,
-            first=name[self.first],
-            second=name[self.second],
-            edge_first=pair[self.edge_first],
-            edge_second=pair[self.edge_second],
-        )
-
-    def by_slot(self, n_slots: int) -> tuple[Ints, NDArray[np.int32]]:
-        """Return an order of the tokens by slot, and where those of each slot begin."""
-        ends = np.cumsum(np.bincount(self.slot, minlength=n_slots))
-        begins = np.concatenate([[0], ends]).astype(np.int32)
-        return np.argsort(self.slot, kind="stable"), begins
-
     def pair_columns(self, pairs: Ints) -> SparseColumns:
-        """Return the differences of the counts of label pairs, which ascend, by pair."""
+        """Return the differences of the counts of label pairs, by pair."""
         pair = np.concatenate([self.edge_first, self.edge_second])
         run = np.concatenate([self.edge_run, self.edge_run])
         scale = self.scale[self.edge_run]

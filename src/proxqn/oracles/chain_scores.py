@@ -83,12 +83,15 @@ class ChainScores(ABC):
 
     def run_columns(self, coordinates: Ints, draws: Draws, n_jobs: int) -> SparseColumns:
         """Return the differences of the features in the runs, by coordinate."""
-        order, by_slot = draws.by_slot(self._n_slots)
-        tokens = (draws.run[order], draws.first[order], draws.second[order])
+        tokens = draws.slot, draws.run, draws.first, draws.second
         start, row, value = self._features.run_columns(
-            coordinates, self._n_labels, by_slot, *tokens, draws.scale, n_jobs
+            coordinates, self._n_labels, self._n_slots, *tokens, draws.scale, n_jobs
         )
         return SparseColumns(start, row, value, len(draws.scale))
+
+    def pair_columns(self, pairs: Ints, draws: Draws) -> SparseColumns:
+        """Return the differences of the counts of label pairs in the runs, by pair."""
+        return draws.pair_columns(pairs)
 
     @abstractmethod
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
@@ -175,9 +178,21 @@ class SingleScores(ChainScores):
         expected[:] = counts[np.ix_(self._rank, self._rank)]
 
     def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
-        """Draw in the order of places, and name the labels."""
+        """Draw in the order of places, by which the labels are then known."""
         ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
-        return super().draw(ordered, how, n_jobs).relabel(self._order)
+        return super().draw(ordered, how, n_jobs)
+
+    def run_columns(self, coordinates: Ints, draws: Draws, n_jobs: int) -> SparseColumns:
+        """Look for the places of the labels."""
+        label = coordinates % self._n_labels
+        return super().run_columns(coordinates - label + self._rank[label], draws, n_jobs)
+
+    def pair_columns(self, pairs: Ints, draws: Draws) -> SparseColumns:
+        """Look for the places of the labels."""
+        label, following = np.divmod(pairs, self._n_labels)
+        return super().pair_columns(
+            self._rank[label] * self._n_labels + self._rank[following], draws
+        )
 
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
         """Walk the residuals, eight labels at a time."""

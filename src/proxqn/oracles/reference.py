@@ -220,7 +220,8 @@ class Features:
         self,
         coordinates: Ints,
         n_labels: int,
-        by_slot: NDArray[np.int32],
+        n_slots: int,
+        slots: NDArray[np.int32],
         run: NDArray[np.int32],
         first: NDArray[np.int32],
         second: NDArray[np.int32],
@@ -235,7 +236,7 @@ class Features:
             column, y = divmod(int(coordinate), n_labels)
             before = len(row)
             for slot, x in zip(*self.columns[column], strict=True):
-                for k in range(by_slot[slot], by_slot[slot + 1]):
+                for k in np.flatnonzero(slots == slot):
                     sign = int(first[k] == y) - int(second[k] == y)
                     if sign:
                         row.append(run[k])

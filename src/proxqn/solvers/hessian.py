@@ -30,7 +30,7 @@ _MAX_BYTES = 8_000_000  # of the rows of B: a share of the last-level cache
 _FEW_PAIRS = 20
 MANY_ROWS = 2000  # of the working set: fewer fit a cache in double precision
 _ROW_TILE = 16  # of the compiled kernels: rows are padded to a multiple of it
-_STEADY = 1.5  # a change of γ up to this factor is not worth forming B anew
+_STEADY = 2.0  # a change of γ up to this factor is not worth forming B anew
 _KEPT = 80  # per cent of the pairs that stay when there is no more room
 _CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
 
@@ -84,7 +84,7 @@ class CompactBFGS:
     Parameters
     ----------
     lazy : bool
-        Let γ follow in steps of 1.5 and the oldest fifth of the pairs leave at once, so that most
+        Let γ follow in steps of 2 and the oldest fifth of the pairs leave at once, so that most
         pairs only add two columns to the factors.
     single : bool
         Give the factors in single precision where they are large.

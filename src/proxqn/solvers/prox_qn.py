@@ -89,7 +89,7 @@ class ProxQN:
         (A derivative of exactly 0 keeps its variable out until the next epoch.)
     lazy : bool
         Save bookkeeping on large working sets: variables leave in batches of a tenth, pairs in
-        batches of a fifth, and γ follows in steps of 1.5. Most iterations then add a pair to B
+        batches of a fifth, and γ follows in steps of 2. Most iterations then add a pair to B
         instead of forming it anew.
     single : bool
         Work in single precision, where the oracle can, while steps gain much more than its
