@@ -22,6 +22,7 @@ namespace proxqn {
 
 constexpr std::int64_t kHead = 512;
 constexpr std::int64_t kHeadPasses = 20;
+constexpr std::int64_t kEntriesAhead = 64;  // asked for early, of a column
 
 PROXQN_CLONES inline void add_multiple(const float* x, float a, std::int64_t n, float* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
@@ -190,8 +191,11 @@ class SampledModel {
       }
       if (i + kRowsAhead < count) {
         const std::int64_t later = order[i + kRowsAhead];
-        __builtin_prefetch(J_.row.data() + J_.start[later]);
-        __builtin_prefetch(J_.value.data() + J_.start[later]);
+        const std::int64_t end = std::min(J_.start[later + 1], J_.start[later] + kEntriesAhead);
+        for (std::int64_t e = J_.start[later]; e < end; e += 16) {
+          __builtin_prefetch(J_.row.data() + e);
+          __builtin_prefetch(J_.value.data() + e);
+        }
         __builtin_prefetch(rows_.data() + later * width_);
       }
       const std::int64_t j = order[i];
