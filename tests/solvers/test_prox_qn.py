@@ -16,9 +16,10 @@ from proxqn.oracles.chain import Pairs
 from proxqn.oracles.function import FunctionOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Oracle, SparseVector
-from proxqn.solvers import prox_qn
+from proxqn.solvers import curvature, prox_qn
 from proxqn.solvers import reference as solver_reference
 from proxqn.solvers.stopping import Status
+from proxqn.solvers.working_set import WorkingSet
 
 SETTINGS = pytest.mark.parametrize(
     "settings",
@@ -543,3 +544,16 @@ def test_a_short_memory_still_converges(memory):
 def test_settings_that_cannot_work_are_refused(setting):
     with pytest.raises(ValueError, match=next(iter(setting))):
         ProxQN(**setting)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-100, 1e-160, 1e-170])
+def test_a_slope_next_to_nothing_measures_no_curvature_and_breaks_nothing(size):
+    """The probe is then so long that its square is out of range."""
+    oracle = FunctionOracle(lambda w: (1.0 + size * float(w.sum()), np.full(3, size)), 3)
+    coordinates = np.arange(3)
+    oracle.move(SparseVector(coordinates, np.zeros(3)))
+    loss = oracle.value_at(1.0)
+    oracle.accept(1.0)
+    at = WorkingSet(coordinates, np.full(3, 2.0 * size), np.full(3, size))
+    measured = curvature.measure(oracle, ElasticNet(1e-305), at, loss)
+    assert 0.0 < measured < math.inf

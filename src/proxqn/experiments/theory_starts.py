@@ -22,7 +22,7 @@ from proxqn.solvers.prox_qn import ProxQN
 SCALES: Final = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 SETTINGS: Final = {"default": ProxQN(), "paper": ProxQN.paper()}
 TOL: Final = 1e-6
-_MAX_ITER = 3000
+_MAX_ITER = 20_000  # from far out the paper's settings can take thousands
 
 
 @final

@@ -23,9 +23,9 @@ def measure(
     """
     d = penalty.prox(at.w - at.g / diagonal, diagonal) - at.w
     slope, square = float((at.g * d).sum()), float((d * d * diagonal).sum())
-    if not slope < 0.0:
+    if not (slope < 0.0 and square > 0.0):
         return 1.0
     probe = 0.1 * max(abs(loss), 1e-3) / -slope
     oracle.move(SparseVector(at.coordinates, d).nonzero())
-    curvature = 2.0 * (oracle.value_at(probe) - loss - probe * slope) / probe**2 / square
+    curvature = 2.0 * (oracle.value_at(probe) - loss - probe * slope) / probe / probe / square
     return curvature if 0.0 < curvature < math.inf else 1.0
