@@ -214,12 +214,12 @@ class SampledModel {
                     std::int64_t max_passes, std::vector<std::int32_t>& order, SplitMix64& random,
                     R* r, R* h, double* d) const {
     const auto K = static_cast<std::int64_t>(head_.size());
-    std::vector<R> slope(K);
+    std::vector<R> Bd(K);  // without g, whose rounding to floats would stay when d is small
     std::vector<double> before(K);
     for (std::int64_t a = 0; a < K; ++a) {
       const std::int64_t j = head_[a];
       before[a] = d[j];
-      slope[a] = static_cast<R>(g[j] + product(j, d[j], r, h));
+      Bd[a] = static_cast<R>(product(j, d[j], r, h));
     }
     double first = 0.0;
     for (std::int64_t pass = 0; pass < max_passes; ++pass) {
@@ -228,10 +228,10 @@ class SampledModel {
       for (const std::int64_t a : order) {
         const std::int64_t j = head_[a];
         const double curvature = diagonal_[j], c = w[j] + d[j];
-        const double target = penalty.target(curvature, slope[a], c), z = target - c;
+        const double target = penalty.target(curvature, g[j] + Bd[a], c), z = target - c;
         if (z == 0.0) continue;
         d[j] = target - w[j];
-        add_multiple(gram_.data() + a * K, static_cast<R>(z), K, slope.data());
+        add_multiple(gram_.data() + a * K, static_cast<R>(z), K, Bd.data());
         moved = std::max(moved, curvature * std::fabs(z));
       }
       if (pass == 0) first = moved;

@@ -81,3 +81,19 @@ def test_draws_save_passes_and_change_nothing_else():
     passes = {draws: s.trace[-1].calls["forward"] for draws, s in solve.items()}
     assert passes[1.0] < passes[0.0]
     assert solve[1.0].trace[-1].calls["draw"] > 0
+
+
+def test_single_precision_finds_steps_far_below_the_rounding_of_the_gradient():
+    """Near the optimum g is ±λ to many digits, and what is left to do is in the digits after."""
+    rng = np.random.default_rng(5)
+    n, lam = 60, 50.0
+    columns = random_columns(rng, n, 40, density=0.3)
+    arguments = (columns.start, columns.row, columns.value, columns.n_rows, 20.0, 1e9)
+    w = rng.choice([-1.0, 1.0], n)
+    g = -lam * np.sign(w) + 1e-7 * rng.normal(size=n)
+    steps = []
+    for kind in (_kernels.SingleSampledModel, reference.SampledModel):
+        d = np.zeros(n)
+        kind(*arguments).minimize(w, g, lam, 0.0, 1000, 1e-13, 0, d)
+        steps.append(d)
+    np.testing.assert_allclose(steps[0], steps[1], atol=1e-3 * np.abs(steps[1]).max())
