@@ -225,7 +225,7 @@ struct RunTokens {
   struct Token {
     std::int32_t run, first, second;
   };
-  std::vector<std::int32_t> begin;  // [n_slots+1] where the tokens of a slot begin
+  std::vector<std::int32_t> begin;  // [n_slots+2] where those of a slot begin; the last for filling
   std::vector<Token> tokens;
 
   RunTokens(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot, const std::int32_t* run,

@@ -7,251 +7,14 @@
 // A dense column of ones, as of pixels, is held as bits on machines with AVX-512: sixteen slots of
 // one label are then an add under a mask, on a label-major copy of a few hundred rows.
 #pragma once
-#include <atomic>
-#include <mutex>
-#include <unordered_map>
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define PROXQN_AVX512 __attribute__((target("avx512f,avx512dq")))
-#endif
+#include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "block_sweep.hpp"
-#include "features.hpp"
-#include "slot_lists.hpp"
+#include "eights.hpp"
 
 namespace proxqn {
-
-// Some of a column's slots and values (null for ones).
-struct Entries {
-  const std::int32_t* slots;
-  const double* values;
-  std::int64_t n;
-  Entries part(std::int64_t first, std::int64_t last) const {
-    return {slots + first, values ? values + first : nullptr, last - first};
-  }
-  Entries between(std::int64_t first_slot, std::int64_t last_slot) const {
-    const std::int32_t* first = std::lower_bound(slots, slots + n, first_slot);
-    return part(first - slots, std::lower_bound(first, slots + n, last_slot) - slots);
-  }
-};
-
-inline Entries entries(const Features& f, std::int64_t c) {
-  return {f.slots + f.start[c], f.column_values(c), f.start[c + 1] - f.start[c]};
-}
-
-// Columns with many entries are cut at blocks of slots whose rows fit the L2 cache, so that all
-// columns pass over a block while it is there.
-constexpr std::int64_t kSlotBlock = 2048, kEntriesABlock = 4;
-
-struct SlotBlocks {
-  std::int64_t n_blocks = 1;
-  std::vector<std::int32_t> index;          // [n_columns] row of `cuts`, or -1 for a column left whole
-  std::unique_ptr<std::int32_t[]> cuts;     // [.][n_blocks+1] where a column enters each block
-  SlotBlocks(const Features& f, int n_jobs) : index(f.n_columns, -1) {
-    std::int32_t last = 0;
-    for (std::int64_t c = 0; c < f.n_columns; ++c)
-      if (f.start[c + 1] > f.start[c]) last = std::max(last, f.slots[f.start[c + 1] - 1]);
-    n_blocks = last / kSlotBlock + 1;
-    std::vector<std::int64_t> cut;  // columns
-    for (std::int64_t c = 0; c < f.n_columns; ++c) {
-      if (f.start[c + 1] - f.start[c] < kEntriesABlock * n_blocks) continue;
-      index[c] = static_cast<std::int32_t>(cut.size());
-      cut.push_back(c);
-    }
-    const auto n = static_cast<std::int64_t>(cut.size());
-    cuts.reset(new std::int32_t[n * (n_blocks + 1)]);
-    parallel_for(n, n_jobs, [&](std::int64_t i) {
-      const Entries x = entries(f, cut[i]);
-      std::int64_t at = 0;
-      for (std::int64_t b = 0; b <= n_blocks; ++b) {
-        at += count_below(x.slots + at, x.slots + x.n, static_cast<std::int32_t>(b * kSlotBlock));
-        cuts[i * (n_blocks + 1) + b] = static_cast<std::int32_t>(at);
-      }
-    });
-  }
-};
-
-// Bits of the columns that have been asked for, one a slot.
-class BitColumns {
- public:
-  const std::uint16_t* get(std::int64_t c, const Entries& x, std::int64_t n_blocks) {
-    std::lock_guard lock(mutex_);
-    auto& bits = columns_[c];
-    if (bits.empty()) {
-      bits.assign(n_blocks * kSlotBlock / 16, 0);
-      for (std::int64_t e = 0; e < x.n; ++e)
-        bits[x.slots[e] / 16] |= static_cast<std::uint16_t>(1u << x.slots[e] % 16);
-    }
-    return bits.data();
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<std::int64_t, std::vector<std::uint16_t>> columns_;
-};
-
-struct Plan;
-
-struct Index {  // what is made of the data once
-  SlotBlocks blocks;
-  BitColumns bits;
-  ListCache lists;
-  ByteBlockCache byte_blocks;
-  std::mutex plan_mutex;
-  std::shared_ptr<const Plan> plan;  // of the last gradient
-  std::atomic<bool> moved = false;  // since the last gradient or sweep
-  Index(const Features& f, int n_jobs) : blocks(f, n_jobs) {}
-};
-
-// Turning an eight of labels of all slots costs as much as this many additions a slot.
-constexpr std::int64_t kTurnEntries = 2;
-
-// Coordinates gathered by column and by eights of labels; [.][8] places for a number each.
-struct Eights {
-  struct Dense {
-    const std::uint16_t* bits;
-    std::int64_t place;
-  };
-  std::vector<std::vector<Dense>> dense;  // [n_labels up to a multiple of 8]
-  struct Column {
-    std::int64_t number;
-    Entries all;
-    const std::int32_t* cuts;  // null for a column left whole
-    std::int64_t first, last;  // of its eights
-  };
-  std::vector<Column> columns;
-  std::vector<std::int32_t> label;  // [.] first of the eight
-  std::vector<std::int64_t> place;  // [n coordinates]
-
-  // Coordinates ascend, so that those of a column are neighbours.
-  Eights(const Features& f, Index& index, const std::int64_t* coordinates, std::int64_t n,
-         std::int64_t n_labels, std::int64_t stride, const std::int32_t* rank)
-      : dense((n_labels + kLanes - 1) / kLanes * kLanes), place(n) {
-    std::vector<std::int32_t> column(n), label_of(n);
-    for (std::int64_t i = 0; i < n; ++i) {
-      column[i] = static_cast<std::int32_t>(coordinates[i] / n_labels);
-      label_of[i] = rank[coordinates[i] - column[i] * n_labels];
-    }
-    auto each_column = [&](const auto& body) {
-      for (std::int64_t i = 0, end = 0; i < n; i = end) {
-        while (end < n && column[end] == column[i]) ++end;
-        body(column[i], label_of.data() + i, end - i, place.data() + i);
-      }
-    };
-    std::vector<std::int64_t> dense_entries(dense.size(), 0);  // at the first label of an eight
-    each_column([&](std::int64_t c, const std::int32_t* labels, std::int64_t n_of, std::int64_t*) {
-      const Entries x = entries(f, c);
-      if (!worth_bits(x, stride, 1)) return;
-      std::vector<std::int64_t> n_lanes(dense.size(), 0);
-      for (std::int64_t i = 0; i < n_of; ++i) ++n_lanes[labels[i] / kLanes * kLanes];
-      for (std::size_t eight = 0; eight < dense.size(); eight += kLanes)
-        if (n_lanes[eight] > 0 && worth_bits(x, stride, n_lanes[eight])) dense_entries[eight] += x.n;
-    });
-    each_column([&](std::int64_t c, const std::int32_t* labels, std::int64_t n_of,
-                    std::int64_t* places) {
-      add_column(f, index, c, labels, n_of, places,
-                 [&](std::int64_t eight, const Entries& x, std::int64_t n_lanes) {
-                   return dense_entries[eight] > kTurnEntries * stride &&
-                          worth_bits(x, stride, n_lanes);
-                 });
-    });
-  }
-  bool any_dense(std::int64_t eight) const {
-    return std::any_of(dense.begin() + eight, dense.begin() + eight + kLanes,
-                       [](const auto& items) { return !items.empty(); });
-  }
-
- private:
-  template <class IsDense>
-  void add_column(const Features& f, Index& index, std::int64_t c, const std::int32_t* labels,
-                  std::int64_t n, std::int64_t* places, const IsDense& is_dense) {
-    const Entries x = entries(f, c);
-    const SlotBlocks& blocks = index.blocks;
-    bool started = false;  // whether columns.back() is this one
-    for (std::int64_t eight = 0; eight < static_cast<std::int64_t>(dense.size()); eight += kLanes) {
-      auto lane = [&](std::int64_t i) { return labels[i] - eight; };
-      const auto number = static_cast<std::int64_t>(label.size());
-      std::int64_t n_lanes = 0;
-      for (std::int64_t i = 0; i < n; ++i)
-        if (lane(i) >= 0 && lane(i) < kLanes) {
-          places[i] = number * kLanes + lane(i);
-          ++n_lanes;
-        }
-      if (n_lanes == 0) continue;
-      label.push_back(static_cast<std::int32_t>(eight));
-      if (is_dense(eight, x, n_lanes)) {
-        const std::uint16_t* bits = index.bits.get(c, x, blocks.n_blocks);
-        for (std::int64_t i = 0; i < n; ++i)
-          if (lane(i) >= 0 && lane(i) < kLanes) dense[labels[i]].push_back({bits, places[i]});
-        started = false;
-      } else if (started) {
-        ++columns.back().last;
-      } else {
-        const std::int32_t row = blocks.index[c];
-        const auto* cuts = blocks.cuts.get() + row * (blocks.n_blocks + 1);
-        columns.push_back({c, x, row < 0 ? nullptr : cuts, number, number + 1});
-        started = true;
-      }
-    }
-  }
-
-  // Cycles for sixteen slots: two an add under a mask, and one more; four an entry otherwise.
-  static bool worth_bits(const Entries& x, std::int64_t stride, std::int64_t n_lanes) {
-#ifdef PROXQN_AVX512
-    static const bool possible =
-        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-    return possible && !x.values && 4 * 16 * x.n > (2 * n_lanes + 1) * stride;
-#else
-    return false;
-#endif
-  }
-};
-
-// The columns that slot_lists.hpp serves, taken out of the others.
-struct Listed {
-  std::shared_ptr<const SlotLists> lists;  // null: none
-  std::vector<std::int64_t> number;        // their eights, ascending
-  std::vector<std::size_t> found;          // where each is held
-
-  Listed(Index& index, Eights& eights, std::int64_t n_labels, std::int64_t stride, bool again,
-         int n_jobs) {
-    std::vector<SlotLists::Wanted> wanted;
-    for (const auto& c : eights.columns)
-      for (std::int64_t i = c.first; i < c.last && !c.all.values; ++i) {
-        wanted.push_back({c.number, eights.label[i], c.all.slots, c.all.n});
-        number.push_back(i);
-      }
-    lists = index.lists.get(wanted, n_labels, stride, again, n_jobs);
-    if (!lists) return;
-    std::erase_if(eights.columns, [](const auto& c) { return !c.all.values; });
-    std::size_t at = 0;
-    for (const auto& x : wanted) {
-      while (!(lists->held[at] == x)) ++at;
-      found.push_back(at);
-    }
-  }
-  // Calls body(eight's number, p, first of its eight places in the table of labels 8p on).
-  template <class Body>
-  void each(int n_jobs, const Body& body) const {
-    constexpr std::size_t some = 1024;
-    const auto n = static_cast<std::int64_t>((found.size() + some - 1) / some);
-    parallel_for(n, n_jobs, [&](std::int64_t part) {
-      for (std::size_t i = part * some; i < std::min((part + 1) * some, found.size()); ++i)
-        body(number[i], lists->held[found[i]].label / kLanes, lists->row[found[i]] * kLanes);
-    });
-  }
-};
-
-// Calls body<N>(first) for the eights of a column, N <= 4 of them at a time.
-template <class Body>
-PROXQN_INLINE void by_fours(const Eights::Column& c, const Body& body) {
-  std::int64_t i = c.first;
-  for (; i + 4 <= c.last; i += 4) body(std::integral_constant<int, 4>{}, i);
-  if (c.last - i == 3) body(std::integral_constant<int, 3>{}, i);
-  if (c.last - i == 2) body(std::integral_constant<int, 2>{}, i);
-  if (c.last - i == 1) body(std::integral_constant<int, 1>{}, i);
-}
 
 // --- move: rows[slot] = sum_j direction_j x_j(slot) ----------------------------------------------
 
@@ -413,8 +176,7 @@ inline void move(const Features& f, Index& index, const std::int64_t* coordinate
   const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 4 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     move_blocks(eights, steps.data(), listed.lists.get(), tables, part * n_blocks / n_parts,
-                (part + 1) * n_blocks / n_parts, index.blocks.n_blocks,
-                stride, rows);
+                (part + 1) * n_blocks / n_parts, index.blocks.n_blocks, stride, rows);
   });
 }
 
@@ -448,19 +210,6 @@ PROXQN_INLINE void gather(const Entries& x, const std::int32_t* label, const flo
     }
   }
 }
-
-// The eights that are summed block of slots by block: those of cut and of dense columns.
-struct BlockRows {
-  std::vector<std::int32_t> row;  // [eights] among them, or -1
-  std::int32_t n = 0;
-  explicit BlockRows(const Eights& eights) : row(eights.label.size(), -1) {
-    for (const auto& c : eights.columns)
-      for (std::int64_t i = c.first; c.cuts && i < c.last; ++i) row[i] = n++;
-    for (const auto& items : eights.dense)
-      for (const auto& item : items)
-        if (std::int32_t& own = row[item.place / kLanes]; own < 0) own = n++;
-  }
-};
 
 // sums[n][8] of the cut columns over blocks [first, last).
 PROXQN_CLONES void gather_cut(const Eights& eights, const BlockRows& at, std::int64_t first,
@@ -539,42 +288,6 @@ inline void gather_lists(const Listed& listed, const float* rows, std::int64_t s
       total += parts[part * n_eights + p].eight(at);
     store8(sums + i * kLanes, total);
   });
-}
-
-// Coordinates sorted out for a gradient; kept, since the next one is most often on the same.
-struct Plan {
-  std::vector<std::int64_t> coordinates;
-  std::vector<std::int32_t> rank;
-  std::int64_t stride;
-  Eights eights;
-  Listed listed;
-  BlockRows blocks;
-
-  Plan(const Features& f, Index& index, const std::int64_t* coordinates_, std::int64_t n,
-       std::int64_t n_labels, const std::int32_t* rank_, std::int64_t stride_, bool again,
-       int n_jobs)
-      : coordinates(coordinates_, coordinates_ + n), rank(rank_, rank_ + n_labels), stride(stride_),
-        eights(f, index, coordinates_, n, n_labels, stride, rank_),
-        listed(index, eights, n_labels, stride, again, n_jobs), blocks(eights) {}
-  bool serves(const std::int64_t* others, std::int64_t n, std::int64_t n_labels,
-              const std::int32_t* other_rank, std::int64_t other_stride) const {
-    return stride == other_stride &&
-           std::equal(coordinates.begin(), coordinates.end(), others, others + n) &&
-           std::equal(rank.begin(), rank.end(), other_rank, other_rank + n_labels);
-  }
-};
-
-inline std::shared_ptr<const Plan> plan(const Features& f, Index& index,
-                                        const std::int64_t* coordinates, std::int64_t n,
-                                        std::int64_t n_labels, const std::int32_t* rank,
-                                        std::int64_t stride, int n_jobs) {
-  const bool again = index.moved.exchange(false);
-  std::lock_guard lock(index.plan_mutex);
-  if (index.plan && index.plan->serves(coordinates, n, n_labels, rank, stride)) return index.plan;
-  auto made = std::make_shared<const Plan>(f, index, coordinates, n, n_labels, rank, stride, again,
-                                           n_jobs);
-  if (again) index.plan = made;
-  return made;
 }
 
 inline void gradient(const Features& f, Index& index, const std::int64_t* coordinates,
