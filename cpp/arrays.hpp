@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -18,6 +19,13 @@ static Array<T> to_numpy(std::vector<T>&& values) {
   owned->reserve(1);  // data() must not be null
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return Array<T>(owned->data(), {owned->size()}, owner);
+}
+
+template <class T>
+static Array<T> to_numpy(std::unique_ptr<T[]>&& values, std::size_t size) {
+  T* owned = values.release();
+  nb::capsule owner(owned, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return Array<T>(owned, {size}, owner);
 }
 
 [[maybe_unused]] static void expect(bool condition, const char* message) {

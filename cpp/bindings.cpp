@@ -219,8 +219,9 @@ class FeatureKernel {
       nb::gil_scoped_release release;
       found = proxqn::restrict_slots(f, slot_map.data(), n_jobs);
     }
-    return {to_numpy(std::move(found.start)), to_numpy(std::move(found.slots)),
-            to_numpy(std::move(found.value_start)), to_numpy(std::move(found.values))};
+    const std::int64_t n = found.start.back();
+    return {to_numpy(std::move(found.start)), to_numpy(std::move(found.slots), n),
+            to_numpy(std::move(found.value_start)), to_numpy(std::move(found.values), found.n_values)};
   }
 
   std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>> run_columns(

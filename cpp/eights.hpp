@@ -262,7 +262,8 @@ struct BlockRows {
   }
 };
 
-// Coordinates sorted out for a gradient; kept, since the next one is most often on the same.
+// Coordinates sorted out. Those of a gradient are kept, since the next one is most often on the same,
+// and the step before it moves most of them.
 struct Plan {
   std::vector<std::int64_t> coordinates;
   std::vector<std::int32_t> rank;
@@ -277,21 +278,31 @@ struct Plan {
       : coordinates(coordinates_, coordinates_ + n), rank(rank_, rank_ + n_labels), stride(stride_),
         eights(f, index, coordinates_, n, n_labels, stride, rank_),
         listed(index, eights, n_labels, stride, again, n_jobs), blocks(eights) {}
-  bool serves(const std::int64_t* others, std::int64_t n, std::int64_t n_labels,
+  // Whether it has the others, and not many more.
+  bool covers(const std::int64_t* others, std::int64_t n, std::int64_t n_labels,
               const std::int32_t* other_rank, std::int64_t other_stride) const {
-    return stride == other_stride &&
-           std::equal(coordinates.begin(), coordinates.end(), others, others + n) &&
-           std::equal(rank.begin(), rank.end(), other_rank, other_rank + n_labels);
+    const auto size = static_cast<std::int64_t>(coordinates.size());
+    return stride == other_stride && 10 * n >= 9 * size &&
+           std::equal(rank.begin(), rank.end(), other_rank, other_rank + n_labels) &&
+           std::includes(coordinates.begin(), coordinates.end(), others, others + n);
+  }
+  // Calls body(i, its place) for the others, which it covers.
+  template <class Body>
+  void each_place(const std::int64_t* others, std::int64_t n, const Body& body) const {
+    for (std::int64_t i = 0, at = 0; i < n; ++i, ++at) {
+      while (coordinates[at] != others[i]) ++at;
+      body(i, eights.place[at]);
+    }
   }
 };
 
+// A plan that covers the coordinates. `again`: whether it will be wanted again.
 inline std::shared_ptr<const Plan> plan(const Features& f, Index& index,
                                         const std::int64_t* coordinates, std::int64_t n,
                                         std::int64_t n_labels, const std::int32_t* rank,
-                                        std::int64_t stride, int n_jobs) {
-  const bool again = index.moved.exchange(false);
+                                        std::int64_t stride, bool again, int n_jobs) {
   std::lock_guard lock(index.plan_mutex);
-  if (index.plan && index.plan->serves(coordinates, n, n_labels, rank, stride)) return index.plan;
+  if (index.plan && index.plan->covers(coordinates, n, n_labels, rank, stride)) return index.plan;
   auto made = std::make_shared<const Plan>(f, index, coordinates, n, n_labels, rank, stride, again,
                                            n_jobs);
   if (again) index.plan = made;

@@ -65,15 +65,18 @@ inline void observed_pairs(const Features& f, const std::int32_t* labels, std::i
 
 struct Restricted {  // as Features
   std::vector<std::int64_t> start, value_start;
-  std::vector<std::int32_t> slots;
-  std::vector<double> values;
+  std::int64_t n_values = 0;
+  std::unique_ptr<std::int32_t[]> slots;  // both first touched by the threads
+  std::unique_ptr<double[]> values;
 };
 
 // The same columns on some of the slots: slot s becomes slot_map[s], or goes where that is -1. Columns
 // may end up empty, but keep their numbers.
 inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map, int n_jobs) {
   constexpr std::int64_t chunk = 64;  // columns
-  Restricted out{std::vector<std::int64_t>(f.n_columns + 1), std::vector<std::int64_t>(f.n_columns), {}, {}};
+  Restricted out;
+  out.start.resize(f.n_columns + 1);
+  out.value_start.resize(f.n_columns);
   auto each_column = [&](const auto& body) {
     parallel_for((f.n_columns + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
       for (std::int64_t c = i * chunk; c < std::min(f.n_columns, (i + 1) * chunk); ++c) body(c);
@@ -84,24 +87,24 @@ inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map
     for (std::int64_t e = f.start[c]; e < f.start[c + 1]; ++e) n += slot_map[f.slots[e]] >= 0;
     out.start[c + 1] = n;
   });
-  std::int64_t n_values = 0;
   for (std::int64_t c = 0; c < f.n_columns; ++c) {
     const bool ones = f.value_start[c] < 0;
-    out.value_start[c] = ones ? -1 : n_values;
-    n_values += ones ? 0 : out.start[c + 1];
+    out.value_start[c] = ones ? -1 : out.n_values;
+    out.n_values += ones ? 0 : out.start[c + 1];
     out.start[c + 1] += out.start[c];
   }
-  out.slots.resize(out.start.back());
-  out.values.resize(n_values);
+  out.slots.reset(new std::int32_t[out.start.back()]);
+  out.values.reset(new double[out.n_values]);
   each_column([&](std::int64_t c) {
     const double* v = f.column_values(c);
-    std::int32_t* slots = out.slots.data() + out.start[c];
-    double* values = out.values.data() + out.value_start[c];
-    for (std::int64_t e = f.start[c]; e < f.start[c + 1]; ++e) {
-      const std::int32_t slot = slot_map[f.slots[e]];
-      if (slot < 0) continue;
-      *slots++ = slot;
-      if (v) *values++ = v[e - f.start[c]];
+    const std::int64_t n = out.start[c + 1] - out.start[c];
+    std::int32_t* slots = out.slots.get() + out.start[c];
+    double* values = out.values.get() + out.value_start[c];
+    std::int64_t kept = 0;
+    for (std::int64_t e = f.start[c]; kept < n; ++e) {  // written anyway: nobody foresees which stay
+      slots[kept] = slot_map[f.slots[e]];
+      if (v) values[kept] = v[e - f.start[c]];
+      kept += slots[kept] >= 0;
     }
   });
   return out;
@@ -110,9 +113,14 @@ inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map
 // Coordinates grouped by label: order[label_start[y] .. label_start[y+1]) are those of label y.
 struct ByLabel {
   std::vector<std::int64_t> label_start, order;
-  ByLabel(const std::int64_t* coordinates, std::int64_t n, std::int64_t n_labels)
+  std::int64_t n_entries = 0;
+  ByLabel(const Features& f, const std::int64_t* coordinates, std::int64_t n, std::int64_t n_labels)
       : label_start(n_labels + 1, 0), order(n) {
-    for (std::int64_t i = 0; i < n; ++i) ++label_start[coordinates[i] % n_labels + 1];
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t c = coordinates[i] / n_labels;
+      ++label_start[coordinates[i] - c * n_labels + 1];
+      n_entries += f.start[c + 1] - f.start[c];
+    }
     for (std::int64_t y = 0; y < n_labels; ++y) label_start[y + 1] += label_start[y];
     auto next = label_start;
     for (std::int64_t i = 0; i < n; ++i) order[next[coordinates[i] % n_labels]++] = i;
@@ -143,7 +151,8 @@ PROXQN_CLONES void move_label(const Features& f, const std::int64_t* coordinates
 inline void move(const Features& f, const std::int64_t* coordinates, const double* direction,
                  std::int64_t n, std::int64_t n_labels, std::int64_t stride, int n_jobs,
                  double* change, std::uint8_t* dirty) {
-  const ByLabel by(coordinates, n, n_labels);
+  const ByLabel by(f, coordinates, n, n_labels);
+  n_jobs = jobs_for(by.n_entries, n_jobs);
   const std::int64_t n_parts = n_jobs > 1 ? 4 : 1;  // of the slots: labels have unequal work
   parallel_for(n_parts * n_labels, n_jobs, [&](std::int64_t task) {
     const std::int64_t y = task / n_parts, part = task % n_parts;
@@ -194,9 +203,9 @@ inline void gradient_range(const Features& f, const std::int64_t* coordinates,
 inline void gradient(const Features& f, const std::int64_t* coordinates, std::int64_t n,
                      std::int64_t n_labels, std::int64_t stride, const double* residuals,
                      int n_jobs, double* out) {
-  const ByLabel by(coordinates, n, n_labels);
+  const ByLabel by(f, coordinates, n, n_labels);
   constexpr std::int64_t chunk = 32;
-  parallel_for((n + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
+  parallel_for((n + chunk - 1) / chunk, jobs_for(by.n_entries, n_jobs), [&](std::int64_t i) {
     const std::int64_t first = i * chunk;
     gradient_range(f, coordinates, by.order.data() + first, std::min(chunk, n - first), n_labels,
                    stride, residuals, out);

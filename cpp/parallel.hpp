@@ -11,6 +11,9 @@
 
 namespace proxqn {
 
+constexpr std::int64_t kWorthThreads = 1 << 18;  // multiply-adds: a thread costs 30 microseconds
+inline int jobs_for(std::int64_t work, int n_jobs) { return work < kWorthThreads ? 1 : n_jobs; }
+
 template <class Body>
 void parallel_for(std::int64_t n_chunks, int n_jobs, const Body& body) {
   if (n_jobs > n_chunks) n_jobs = static_cast<int>(n_chunks);

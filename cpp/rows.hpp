@@ -159,11 +159,14 @@ PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, const S
 inline void move(const Features& f, Index& index, const std::int64_t* coordinates,
                  const double* direction, std::int64_t n, std::int64_t n_labels,
                  const std::int32_t* rank, std::int64_t stride, int n_jobs, float* rows) {
-  Eights eights(f, index, coordinates, n, n_labels, stride, rank);
-  std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
-  for (std::int64_t i = 0; i < n; ++i) steps[eights.place[i]] = static_cast<float>(direction[i]);
-  const Listed listed(index, eights, n_labels, stride, false, n_jobs);
+  const auto made = plan(f, index, coordinates, n, n_labels, rank, stride, false, n_jobs);
+  const Eights& eights = made->eights;
+  const Listed& listed = made->listed;
   index.moved = true;
+  std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
+  made->each_place(coordinates, n, [&](std::int64_t i, std::int64_t place) {
+    steps[place] = static_cast<float>(direction[i]);
+  });
   std::vector<std::vector<float>> tables;  // [Lp/8][n_rows * 8] of the lists
   if (listed.lists) {
     for (const auto& e : listed.lists->eights) tables.emplace_back(e.n_rows * kLanes, 0.0f);
@@ -293,7 +296,8 @@ inline void gather_lists(const Listed& listed, const float* rows, std::int64_t s
 inline void gradient(const Features& f, Index& index, const std::int64_t* coordinates,
                      std::int64_t n, std::int64_t n_labels, const std::int32_t* rank,
                      const float* rows, std::int64_t stride, int n_jobs, double* out) {
-  const auto made = plan(f, index, coordinates, n, n_labels, rank, stride, n_jobs);
+  const bool again = index.moved.exchange(false);
+  const auto made = plan(f, index, coordinates, n, n_labels, rank, stride, again, n_jobs);
   const Eights& eights = made->eights;
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);
   gather_blocks(eights, made->blocks, index.blocks.n_blocks, rows, stride, n_jobs, sums.data());
@@ -304,7 +308,8 @@ inline void gradient(const Features& f, Index& index, const std::int64_t* coordi
                  sums.data());
   });
   if (made->listed.lists) gather_lists(made->listed, rows, stride, n_jobs, sums.data());
-  for (std::int64_t i = 0; i < n; ++i) out[i] = sums[eights.place[i]];
+  made->each_place(coordinates, n,
+                   [&](std::int64_t i, std::int64_t place) { out[i] = sums[place]; });
 }
 
 }  // namespace proxqn

@@ -19,8 +19,6 @@
 
 namespace proxqn {
 
-constexpr std::int64_t kWorthThreads = 1 << 18;  // multiply-adds: a thread costs 30 microseconds
-
 // out[i][j] += a_i'b_j over columns [begin, end) of a [m][n], b [k][n], for one i.
 PROXQN_CLONES void add_products(const double* a, const double* b, std::int64_t k, std::int64_t n,
                                 std::int64_t begin, std::int64_t end, double* out) {
@@ -41,7 +39,7 @@ inline void inner_products(const double* a, std::int64_t m, const double* b, std
                            std::int64_t n, int n_jobs, double* out) {
   constexpr std::int64_t tile = 1024;
   std::fill(out, out + m * k, 0.0);
-  parallel_for(m, n * m * k < kWorthThreads ? 1 : n_jobs, [&](std::int64_t i) {
+  parallel_for(m, jobs_for(n * m * k, n_jobs), [&](std::int64_t i) {
     for (std::int64_t begin = 0; begin < n; begin += tile)
       add_products(a + i * n, b, k, n, begin, std::min(n, begin + tile), out + i * k);
   });
@@ -173,7 +171,7 @@ void memory_rows(const double* S, const double* Y, const double* D, std::int64_t
                  double gamma, const SmallFactors& small, std::int64_t width, int n_jobs, R* rows,
                  double* diagonal) {
   constexpr std::int64_t some = 32 * kLanes;
-  parallel_for((n + some - 1) / some, m * m * n < kWorthThreads ? 1 : n_jobs, [&](std::int64_t i) {
+  parallel_for((n + some - 1) / some, jobs_for(m * m * n, n_jobs), [&](std::int64_t i) {
     fill_some(S, Y, D, m, n, i * some, std::min(n, (i + 1) * some), gamma, small, width, rows,
               diagonal);
   });

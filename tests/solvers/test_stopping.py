@@ -147,3 +147,23 @@ def test_every_status_is_a_sentence_and_only_three_are_success():
     for status in Status:
         assert ": " in status.value
         assert len(status.value) > 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_cannot_be_enough_gets_a_weaker_bound(seed, l2, weighted):
+    problem = random_chain(seed, n_sequences=8, max_length=5)
+    problem = problem.with_weights() if weighted else problem
+    oracle, penalty = problem.oracle(), ElasticNet(0.3, l2)
+    w = random_weights(oracle, seed)
+    full = certificate(oracle, w, penalty).bound
+    loss, sweep = go_to(oracle, w), oracle.sweep(penalty.lam)
+    at = gather(oracle, w, sweep)
+
+    def bound(enough: float) -> float:
+        return stopping.certify(oracle, penalty, loss, at, sweep, enough).bound
+
+    assert bound(full) == full  # what is enough is never missed
+    assert bound(full - 1.0) == full
+    assert bound(np.inf) < full

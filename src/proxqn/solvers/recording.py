@@ -188,8 +188,10 @@ class Recorder:
 
     def proved_by(self, at: WorkingSet, sweep: Sweep) -> Status | None:
         """Return the status that these derivatives at the current point would justify."""
-        here = stopping.certify(self.oracle, self.penalty, self.point.loss, at, sweep)
-        return stopping.reached(here, self.point.objective, self.penalty, self._tol)
+        objective = self.point.objective
+        enough = objective - self._tol * abs(objective)
+        here = stopping.certify(self.oracle, self.penalty, self.point.loss, at, sweep, enough)
+        return stopping.reached(here, objective, self.penalty, self._tol)
 
     def look(
         self, level: float, weights: SparseVector, loss: float

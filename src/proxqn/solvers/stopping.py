@@ -57,9 +57,17 @@ class Certificate:
 
 
 def certify(
-    oracle: Oracle, penalty: Penalty, loss: float, at: WorkingSet, sweep: Sweep
+    oracle: Oracle,
+    penalty: Penalty,
+    loss: float,
+    at: WorkingSet,
+    sweep: Sweep,
+    enough: float = -math.inf,
 ) -> Certificate:
-    """Compute the dual bound and the KKT residual from an epoch's full gradient."""
+    """Compute the dual bound and the KKT residual from an epoch's full gradient.
+
+    Where the bound cannot reach ``enough``, a weaker one is given that asks no sample.
+    """
     kkt = at.violation(penalty)
     samples = oracle.sample_losses()
     if samples is None:
@@ -71,13 +79,16 @@ def certify(
     scales = [min(1.0, penalty.lam / largest) if largest > 0 else 1.0]
     if penalty.l2 > 0.0:
         scales.append(1.0)
+    total = len(losses) if weights is None else float(weights.sum())
     bounds = []
     for s in scales:
-        terms = _mixture_terms(losses, s)
-        mixture = float((terms if weights is None else weights * terms).sum())
         # Up to rounding, s·g may exceed λ by an ulp: with scale λ/‖g‖_∞ the conjugate is 0.
         conjugate = penalty.conjugate(at.g) if s == 1.0 and largest > penalty.lam else 0.0
-        bounds.append(s * entropy + mixture - conjugate)
+        bound = s * entropy - conjugate
+        if bound + total * _largest_mixture_term(s) >= enough:
+            terms = _mixture_terms(losses, s)
+            bound += float((terms if weights is None else weights * terms).sum())
+        bounds.append(bound)
     return Certificate(max(bounds), kkt)
 
 
@@ -88,6 +99,11 @@ def _mixture_terms(losses: Floats, s: float) -> Floats:
     p = np.exp(-losses)
     rest = -s * np.expm1(-losses)  # s (1 - p)
     return -(1.0 - rest) * np.log1p(-rest) - rest * math.log(s) - s * p * losses
+
+
+def _largest_mixture_term(s: float) -> float:
+    """Return the term at p = 0, from which it falls to 0 at p = 1."""
+    return 0.0 if s in (0.0, 1.0) else -(1.0 - s) * math.log1p(-s) - s * math.log(s)
 
 
 def reached(
