@@ -432,7 +432,7 @@ static void bind_inner(nb::module_& m) {
         "diagonal"_a.noconvert(), "Add a pair to the rows of m pairs; false where it would break B.");
   m.def("coordinate_descent", &coordinate_descent<R>, "w"_a, "g"_a, "rows"_a.noconvert(), "m"_a,
         "base"_a, "diagonal"_a, "lam"_a, "l2"_a, "max_passes"_a, "tolerance"_a, "seed"_a, "d"_a.noconvert(),
-        "Minimise the quadratic model over d in place; returns the passes made.");
+        "Minimise the quadratic model from d = 0 and write d; returns the passes made.");
 }
 
 void bind_tagging(nb::module_& m);  // tagging_bindings.cpp

@@ -64,7 +64,8 @@ def coordinate_descent(
     seed: int,
     d: Floats,
 ) -> float:
-    """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by randomised coordinate descent."""
+    """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by randomised coordinate descent from d = 0."""
+    d[:] = 0.0
     rows, sign = rows[:, : 2 * m], np.tile([1.0, -1.0], m)
     dhat = np.zeros(2 * m)
     random = SplitMix64(seed)
