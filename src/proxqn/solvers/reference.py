@@ -64,7 +64,7 @@ def coordinate_descent(
     seed: int,
     d: Floats,
 ) -> float:
-    """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by randomised coordinate descent from d = 0."""
+    """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by coordinate descent in random order."""
     d[:] = 0.0
     rows, sign = rows[:, : 2 * m], np.tile([1.0, -1.0], m)
     dhat = np.zeros(2 * m)
