@@ -287,9 +287,9 @@ PROXQN_CLONES double coordinate_pass(const Subproblem<float>& p,
   return visit(p, order, all, h);
 }
 
-// Randomised coordinate descent from d = 0. With tolerance 0: max_passes full passes, as in the paper. With a
-// tolerance: passes over the coordinates that are off zero until they settle, then a full pass, until
-// a full pass moves no coordinate's gradient by more than the tolerance. Returns full-pass equivalents.
+// Randomised coordinate descent from d = 0. With tolerance 0: max_passes full passes, as in the paper.
+// With a tolerance: passes over the coordinates that are off zero until they settle, then a full pass,
+// until a full pass moves no coordinate's gradient by more. Returns full-pass equivalents.
 template <class R>
 double coordinate_descent(const Subproblem<R>& p, std::int64_t max_passes, double tolerance,
                           std::uint64_t seed, double* d) {
