@@ -68,6 +68,20 @@ def random_chain(
     return ChainProblem(sp.csr_array(X), labels, lengths, n_labels)
 
 
+def small_problem(seed: int) -> ChainProblem:
+    """A problem of a size and kind that depend on the seed."""
+    rng = np.random.default_rng(seed)
+    return random_chain(
+        seed,
+        n_labels=int(rng.integers(2, 6)),
+        n_features=int(rng.integers(3, 40)),
+        n_sequences=int(rng.integers(5, 60)),
+        max_length=int(rng.integers(1, 12)),
+        binary=bool(seed % 2),
+        density=0.3,
+    )
+
+
 def random_weights(oracle: Oracle, seed: int, *, scale: float = 1.0, share: float = 0.6):
     rng = np.random.default_rng(seed)
     n = oracle.n_coordinates

@@ -1,4 +1,4 @@
-"""The chain oracle as solvers use it: pairs, moves, sweeps, threads, packing, subsamples, errors."""
+"""The chain oracle as solvers use it: pairs, moves, sweeps, threads, packing, subsamples, input."""
 
 from __future__ import annotations
 
