@@ -7,12 +7,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from proxqn import ProxQN
 from proxqn.oracles.chain import ChainOracle
+from proxqn.penalties import ElasticNet
 from proxqn.problem import Floats, Oracle, SparseVector
+
+SETTINGS = pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(ProxQN(), id="default"),
+        pytest.param(ProxQN.paper(), id="paper"),
+        pytest.param(ProxQN(warm_up=0.0, memory=5, keep_memory=False), id="forgetful"),
+    ],
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,12 @@ def go_to(oracle: Oracle, w: SparseVector) -> float:
     value = oracle.value_at(1.0)
     oracle.accept(1.0)
     return value
+
+
+def objective(oracle: Oracle, x, lam: float, l2: float = 0.0) -> float:
+    """Return f at a result's x, from scratch."""
+    w = SparseVector(x.coords[0].astype(np.int64), x.data)
+    return go_to(oracle, w) + ElasticNet(lam, l2).value(w.values)
 
 
 def full_gradient(oracle: Oracle) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.problems import full_gradient, go_to, random_chain, small_problem
+from tests.problems import SETTINGS, full_gradient, go_to, objective, random_chain, small_problem
 from tests.rival_problems import problem as rival_problem
 
 from proxqn import ProxQN, lambda_max, minimize
@@ -21,15 +21,6 @@ from proxqn.solvers import reference as solver_reference
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet
 
-SETTINGS = pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param(ProxQN(), id="default"),
-        pytest.param(ProxQN.paper(), id="paper"),
-        pytest.param(ProxQN(warm_up=0.0, memory=5, keep_memory=False), id="forgetful"),
-    ],
-)
-
 
 def kkt_residual(oracle: Oracle, x, lam: float, l2: float = 0.0) -> float:
     """Evaluate at x from scratch; the largest entry of the min-norm subgradient."""
@@ -37,11 +28,6 @@ def kkt_residual(oracle: Oracle, x, lam: float, l2: float = 0.0) -> float:
     go_to(oracle, SparseVector(coordinates.astype(np.int64), values))
     g = full_gradient(oracle)
     return float(np.abs(ElasticNet(lam, l2).min_norm_subgradient(x.toarray(), g)).max())
-
-
-def objective(oracle: Oracle, x, lam: float, l2: float = 0.0) -> float:
-    w = SparseVector(x.coords[0].astype(np.int64), x.data)
-    return go_to(oracle, w) + ElasticNet(lam, l2).value(w.values)
 
 
 # --- optima ----------------------------------------------------------------------------------

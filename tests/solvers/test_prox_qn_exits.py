@@ -6,28 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from tests.problems import go_to, small_problem
+from tests.problems import SETTINGS, objective, small_problem
 
-from proxqn import ProxQN, lambda_max, minimize
+from proxqn import lambda_max, minimize
 from proxqn.oracles.function import FunctionOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Oracle, SparseVector
 from proxqn.solvers.stopping import Status
-
-SETTINGS = pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param(ProxQN(), id="default"),
-        pytest.param(ProxQN.paper(), id="paper"),
-        pytest.param(ProxQN(warm_up=0.0, memory=5, keep_memory=False), id="forgetful"),
-    ],
-)
-
-
-def objective(oracle: Oracle, x, lam: float, l2: float = 0.0) -> float:
-    w = SparseVector(x.coords[0].astype(np.int64), x.data)
-    return go_to(oracle, w) + ElasticNet(lam, l2).value(w.values)
-
 
 # --- exits -----------------------------------------------------------------------------------
 
