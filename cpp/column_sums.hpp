@@ -14,6 +14,8 @@
 
 namespace proxqn {
 
+PROXQN_INLINE double larger(double a, double b) { return b > a || b != b ? b : a; }  // a NaN stays
+
 struct Sweep {
   std::vector<std::int64_t> coordinates;
   std::vector<double> gradient;
@@ -22,7 +24,7 @@ struct Sweep {
 
   PROXQN_INLINE void see(std::int64_t coordinate, double g, double threshold) {
     const double size = std::fabs(g);
-    if (!(size <= largest)) largest = size;  // a NaN stays visible
+    largest = larger(largest, size);
     if (!(size > threshold)) return;
     coordinates.push_back(coordinate);
     gradient.push_back(g);
@@ -34,7 +36,7 @@ inline Sweep join(const std::vector<Sweep>& parts) {
   for (const auto& part : parts) {
     all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
     all.gradient.insert(all.gradient.end(), part.gradient.begin(), part.gradient.end());
-    if (!(part.largest <= all.largest)) all.largest = part.largest;
+    all.largest = larger(all.largest, part.largest);
     all.left_out = std::max(all.left_out, part.left_out);
   }
   return all;

@@ -35,8 +35,6 @@ PROXQN_INLINE double column_bound(const Features& f, std::int64_t c, const S* la
   return ((a[0] + a[2]) + (a[1] + a[3])) * kBoundSlack<S>;
 }
 
-PROXQN_INLINE double larger(double a, double b) { return b > a || b != b ? b : a; }  // a NaN stays
-
 // largest[begin, end) of the slots, and of up to seven more. Without their signs floats are in the order
 // of their bits, where a NaN is above all numbers.
 PROXQN_CLONES void measure_slots(const SlotRows<float>& rows, std::int64_t n_labels,
