@@ -14,8 +14,6 @@
 
 namespace proxqn {
 
-PROXQN_INLINE double larger(double a, double b) { return b > a || b != b ? b : a; }  // a NaN stays
-
 struct Sweep {
   std::vector<std::int64_t> coordinates;
   std::vector<double> gradient;
