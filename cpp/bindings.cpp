@@ -217,7 +217,7 @@ class FeatureKernel {
     proxqn::Restricted found;
     {
       nb::gil_scoped_release release;
-      found = proxqn::restrict_slots(f, slot_map.data(), n_jobs);
+      found = proxqn::restrict_slots(f, slot_map.data(), slot_map.shape(0), n_jobs);
     }
     const std::int64_t n = found.start.back();
     return {to_numpy(std::move(found.start)), to_numpy(std::move(found.slots), n),

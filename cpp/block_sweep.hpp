@@ -1,5 +1,5 @@
-// The full sweep: every coordinate's derivative, keeping those above a threshold. Columns are taken
-// in one of three ways, by their number of entries.
+// The full sweep: every coordinate's derivative, keeping those above a threshold. Columns that cannot
+// reach it are left out (reach.hpp), the others taken in one of three ways, by their number of entries.
 //
 // Frequent columns of ones, in single precision, as of pixels: byte_blocks.hpp.
 //
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "byte_blocks.hpp"
-#include "column_sums.hpp"
+#include "reach.hpp"
 
 namespace proxqn {
 
@@ -36,7 +36,7 @@ struct BlockColumns {
 
   // scalar: bytes of a residual. The columns of `others`, ascending, go another way.
   BlockColumns(const Features& f, std::int64_t stride_, std::int64_t n_labels_, std::int64_t scalar,
-               const std::vector<std::int32_t>& others)
+               const std::vector<std::int32_t>& others, const OutOfReach& out)
       : stride(stride_), n_labels(n_labels_), Lp((n_labels + kLanes - 1) / kLanes * kLanes),
         block(std::max<std::int64_t>(64, kBlockBytes / (scalar * Lp))),
         n_blocks((stride + block - 1) / block) {
@@ -45,11 +45,16 @@ struct BlockColumns {
     const std::int64_t enough =
         std::max(kRareBytes / scalar, cached ? stride / kByteBlock : n_blocks / kRareBlocks);
     auto other = others.begin();
-    for (std::int64_t c = 0; c < f.n_columns; ++c)
+    std::int64_t n_frequent = 0;  // also those out of reach: the parts do not depend on the residuals
+    for (std::int64_t c = 0; c < f.n_columns; ++c) {
       if (other != others.end() && *other == c) ++other;
-      else if (f.start[c + 1] - f.start[c] >= enough) columns.push_back(static_cast<std::int32_t>(c));
+      else if (f.start[c + 1] - f.start[c] >= enough) {
+        ++n_frequent;
+        if (!out.columns[c]) columns.push_back(static_cast<std::int32_t>(c));
+      }
+    }
     // The sums of all parts together should be no larger than the rows.
-    const std::int64_t most = stride / std::max<std::int64_t>(1, columns.size());
+    const std::int64_t most = stride / std::max<std::int64_t>(1, n_frequent);
     n_parts = std::max<std::int64_t>(1, std::min({most, n_blocks, kBlockParts}));
   }
 };
@@ -151,6 +156,7 @@ PartSums sum_blocks(const Features& f, const BlockColumns& x, const SlotRows<S>&
 template <class S>
 struct ColumnSweep {
   const Features& f;
+  const OutOfReach& out;
   const PartSums &byte_sums, &block_sums;
   std::int64_t n_labels, Lp;
   SlotRows<S> rows;
@@ -162,11 +168,12 @@ struct ColumnSweep {
 // Columns [first, last).
 template <class S>
 PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::int64_t last,
-                              Sweep& out) {
+                              Sweep& found) {
   std::vector<double> sums(x.Lp);
   std::vector<std::uint8_t> wanted(x.Lp / kLanes);
   PartSums::Cursor bytes(x.byte_sums, first), blocks(x.block_sums, first);
   for (std::int64_t c = first; c < last; ++c) {
+    if (x.out.columns[c]) continue;
     const std::int32_t* label = x.pair_start ? x.pair_labels + x.pair_start[c] : nullptr;
     const std::int64_t n_own = label ? x.pair_start[c + 1] - x.pair_start[c] : x.n_labels;
     auto each = [&](const auto& body) PROXQN_INLINED {  // of the labels that the column may have
@@ -185,7 +192,7 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
     if (!bytes.take(c, sums.data()) && !blocks.take(c, sums.data())) {
       if (!x.rows.has_eights() || (label && n <= kScalarEntries)) {
         each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
-          out.see(c * x.n_labels + y, label_sum(slots, v, n, x.rows, place), x.threshold);
+          found.see(c * x.n_labels + y, label_sum(slots, v, n, x.rows, place), x.threshold);
         });
         continue;
       }
@@ -200,24 +207,26 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
       }
     }
     each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
-      out.see(c * x.n_labels + y, sums[place], x.threshold);
+      found.see(c * x.n_labels + y, sums[place], x.threshold);
     });
   }
 }
 PROXQN_CLONES void sweep_columns(const ColumnSweep<double>& x, std::int64_t first,
-                                 std::int64_t last, Sweep& out) {
-  sweep_some(x, first, last, out);
+                                 std::int64_t last, Sweep& found) {
+  sweep_some(x, first, last, found);
 }
 PROXQN_CLONES void sweep_columns(const ColumnSweep<float>& x, std::int64_t first,
-                                 std::int64_t last, Sweep& out) {
-  sweep_some(x, first, last, out);
+                                 std::int64_t last, Sweep& found) {
+  sweep_some(x, first, last, found);
 }
 
 template <class S>
 Sweep sweep_all(const ColumnSweep<S>& x, int n_jobs) {
-  return sweep_chunks(x.f, n_jobs, [&](std::int64_t first, std::int64_t last, Sweep& out) {
-    sweep_columns(x, first, last, out);
+  Sweep all = sweep_chunks(x.f, n_jobs, [&](std::int64_t first, std::int64_t last, Sweep& found) {
+    sweep_columns(x, first, last, found);
   });
+  all.left_out = x.out.largest;
+  return all;
 }
 
 // On floats [Lp/8][stride][8], as in rows.hpp.
@@ -226,24 +235,30 @@ inline Sweep sweep_single(const Features& f, ByteBlockCache& cache, std::int64_t
                           const std::int64_t* pair_start, const std::int32_t* pair_labels,
                           const std::int32_t* rank, int n_jobs) {
   const ByteBlocks& bytes = cache.get(f, n_jobs);
-  const BlockColumns blocks(f, stride, n_labels, sizeof(float), bytes.columns);
+  const std::int64_t Lp = (n_labels + kLanes - 1) / kLanes * kLanes;
   const auto rows = eight_major(array, stride);
-  const PartSums byte_sums = sum_byte_blocks(bytes, array, stride, blocks.Lp, n_jobs);
-  const PartSums block_sums = sum_blocks(f, blocks, rows, n_jobs);
-  return sweep_all(ColumnSweep<float>{f, byte_sums, block_sums, n_labels, blocks.Lp, rows,
-                                      threshold, pair_start, pair_labels, rank},
-                   n_jobs);
+  const PartSums byte_sums = sum_byte_blocks(bytes, array, stride, Lp, n_jobs);
+  const SlotSizes<float> sizes(rows, Lp, stride, n_jobs);
+  return sweep_leaving_out(threshold, [&](double level) {
+    const OutOfReach out(f, sizes, bytes.columns, level, n_jobs);
+    const BlockColumns blocks(f, stride, n_labels, sizeof(float), bytes.columns, out);
+    const PartSums block_sums = sum_blocks(f, blocks, rows, n_jobs);
+    return sweep_all(ColumnSweep<float>{f, out, byte_sums, block_sums, n_labels, Lp, rows, threshold,
+                                        pair_start, pair_labels, rank},
+                     n_jobs);
+  });
 }
 
 // Whether the rare columns fetch so many lines label by label that a copy [stride][Lp], with the
 // labels side by side, costs less.
-inline bool worth_a_copy(const Features& f, const BlockColumns& x, const std::int64_t* pair_start) {
+inline bool worth_a_copy(const Features& f, const BlockColumns& x, const OutOfReach& out,
+                         const std::int64_t* pair_start) {
   auto lines = [&](std::int64_t c) {
     const std::int64_t n_own = pair_start ? pair_start[c + 1] - pair_start[c] : x.n_labels;
     return (f.start[c + 1] - f.start[c]) * n_own;
   };
   std::int64_t rare = 0;
-  for (std::int64_t c = 0; c < f.n_columns; ++c) rare += lines(c);
+  for (std::int64_t c = 0; c < f.n_columns; ++c) rare += out.columns[c] ? 0 : lines(c);
   for (const std::int64_t c : x.columns) rare -= lines(c);
   return rare > 2 * x.stride * x.Lp;
 }
@@ -258,23 +273,27 @@ inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride
                    const double* residuals, double threshold, const std::int64_t* pair_start,
                    const std::int32_t* pair_labels, int n_jobs) {
   const std::vector<std::int32_t> none;
-  const BlockColumns blocks(f, stride, n_labels, sizeof(double), none);
-  const std::int64_t Lp = blocks.Lp;
-  auto rows = label_major(residuals, stride);
-  std::unique_ptr<double[]> copy;
-  if (worth_a_copy(f, blocks, pair_start)) {
-    copy.reset(new double[stride * Lp]);  // first touched by the threads
-    constexpr std::int64_t chunk = 1024;
-    parallel_for((stride + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
-      copy_slots(rows, i * chunk, std::min(stride, (i + 1) * chunk), n_labels, Lp,
-                 copy.get() + i * chunk * Lp);
-    });
-    rows = slot_major<double>(copy.get(), Lp);
-  }
-  const PartSums no_bytes(none, 1, Lp), block_sums = sum_blocks(f, blocks, rows, n_jobs);
-  return sweep_all(ColumnSweep<double>{f, no_bytes, block_sums, n_labels, Lp, rows, threshold,
-                                       pair_start, pair_labels, nullptr},
-                   n_jobs);
+  const SlotSizes<double> sizes(label_major(residuals, stride), n_labels, stride, n_jobs);
+  return sweep_leaving_out(threshold, [&](double level) {
+    const OutOfReach out(f, sizes, none, level, n_jobs);
+    const BlockColumns blocks(f, stride, n_labels, sizeof(double), none, out);
+    const std::int64_t Lp = blocks.Lp;
+    auto rows = label_major(residuals, stride);
+    std::unique_ptr<double[]> copy;
+    if (worth_a_copy(f, blocks, out, pair_start)) {
+      copy.reset(new double[stride * Lp]);  // first touched by the threads
+      constexpr std::int64_t chunk = 1024;
+      parallel_for((stride + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
+        copy_slots(rows, i * chunk, std::min(stride, (i + 1) * chunk), n_labels, Lp,
+                   copy.get() + i * chunk * Lp);
+      });
+      rows = slot_major<double>(copy.get(), Lp);
+    }
+    const PartSums no_bytes(none, 1, Lp), block_sums = sum_blocks(f, blocks, rows, n_jobs);
+    return sweep_all(ColumnSweep<double>{f, out, no_bytes, block_sums, n_labels, Lp, rows, threshold,
+                                         pair_start, pair_labels, nullptr},
+                     n_jobs);
+  });
 }
 
 }  // namespace proxqn

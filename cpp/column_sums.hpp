@@ -18,10 +18,11 @@ struct Sweep {
   std::vector<std::int64_t> coordinates;
   std::vector<double> gradient;
   double largest = 0.0;
+  double left_out = 0.0;  // the largest bound of a column left out
 
   PROXQN_INLINE void see(std::int64_t coordinate, double g, double threshold) {
     const double size = std::fabs(g);
-    if (!(size <= largest)) largest = size;  // a NaN stays visible
+    largest = larger(largest, size);
     if (!(size > threshold)) return;
     coordinates.push_back(coordinate);
     gradient.push_back(g);
@@ -33,20 +34,36 @@ inline Sweep join(const std::vector<Sweep>& parts) {
   for (const auto& part : parts) {
     all.coordinates.insert(all.coordinates.end(), part.coordinates.begin(), part.coordinates.end());
     all.gradient.insert(all.gradient.end(), part.gradient.begin(), part.gradient.end());
-    if (!(part.largest <= all.largest)) all.largest = part.largest;
+    all.largest = larger(all.largest, part.largest);
+    all.left_out = std::max(all.left_out, part.left_out);
   }
   return all;
 }
 
-// What body(first, last, found) finds in chunks of columns, in their order.
+// What sweep(level) finds, which may leave out columns that do not exceed the level. If nothing exceeds
+// the threshold, the largest of all may be among them: it looks again.
 template <class Body>
-Sweep sweep_chunks(const Features& f, int n_jobs, const Body& body) {
+Sweep sweep_leaving_out(double threshold, const Body& sweep) {
+  Sweep found = sweep(std::isinf(threshold) ? 0.0 : threshold);  // infinity asks for the largest only
+  return found.left_out > found.largest ? sweep(found.largest) : found;
+}
+
+// The bounds of chunks of columns with about equal entries.
+inline std::vector<std::int64_t> column_chunks(const Features& f) {
   constexpr std::int64_t columns = 256;
   const std::int64_t n_chunks = (f.n_columns + columns - 1) / columns;
-  std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);  // chunks of about equal entries
+  std::vector<std::int64_t> bounds(n_chunks + 1, f.n_columns);
   const std::int64_t entries = f.start[f.n_columns];
   for (std::int64_t i = 0; i < n_chunks; ++i)
     bounds[i] = std::lower_bound(f.start, f.start + f.n_columns, entries * i / n_chunks) - f.start;
+  return bounds;
+}
+
+// What body(first, last, found) finds in these chunks, in their order.
+template <class Body>
+Sweep sweep_chunks(const Features& f, int n_jobs, const Body& body) {
+  const std::vector<std::int64_t> bounds = column_chunks(f);
+  const auto n_chunks = static_cast<std::int64_t>(bounds.size()) - 1;
   std::vector<Sweep> parts(n_chunks);
   parallel_for(n_chunks, n_jobs,
                [&](std::int64_t i) { body(bounds[i], bounds[i + 1], parts[i]); });

@@ -214,18 +214,28 @@ struct Listed {
          int n_jobs) {
     std::vector<SlotLists::Wanted> wanted;
     for (const auto& c : eights.columns)
-      for (std::int64_t i = c.first; i < c.last && !c.all.values; ++i) {
+      for (std::int64_t i = c.first; i < c.last && !c.all.values; ++i)
         wanted.push_back({c.number, eights.label[i], c.all.slots, c.all.n});
-        number.push_back(i);
-      }
     lists = index.lists.get(wanted, n_labels, stride, again, n_jobs);
     if (!lists) return;
-    std::erase_if(eights.columns, [](const auto& c) { return !c.all.values; });
+    std::vector<Eights::Column> others;  // and parts of columns, of which only some eights are held
+    auto x = wanted.begin();
     std::size_t at = 0;
-    for (const auto& x : wanted) {
-      while (!(lists->held[at] == x)) ++at;
-      found.push_back(at);
+    for (const auto& c : eights.columns) {
+      if (c.all.values) others.push_back(c);
+      for (std::int64_t i = c.first; i < c.last && !c.all.values; ++i, ++x) {
+        while (at < lists->held.size() && lists->held[at] < *x) ++at;
+        if (at < lists->held.size() && lists->held[at] == *x) {
+          number.push_back(i);
+          found.push_back(at);
+        } else if (!others.empty() && others.back().number == c.number && others.back().last == i) {
+          ++others.back().last;
+        } else {
+          others.push_back({c.number, c.all, c.cuts, i, i + 1});
+        }
+      }
     }
+    eights.columns = std::move(others);
   }
   // Calls body(eight's number, p, first of its eight places in the table of labels 8p on).
   template <class Body>

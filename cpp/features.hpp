@@ -72,8 +72,13 @@ struct Restricted {  // as Features
 
 // The same columns on some of the slots: slot s becomes slot_map[s], or goes where that is -1. Columns
 // may end up empty, but keep their numbers.
-inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map, int n_jobs) {
-  constexpr std::int64_t chunk = 64;  // columns
+inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map,
+                                 std::int64_t n_slots, int n_jobs) {
+  constexpr std::int64_t chunk = 64;                  // columns
+  std::vector<std::uint64_t> bits(n_slots / 64 + 1);  // of the slots that stay: these fit a cache
+  for (std::int64_t s = 0; s < n_slots; ++s)
+    bits[s / 64] |= static_cast<std::uint64_t>(slot_map[s] >= 0) << s % 64;
+  auto stays = [&](std::uint32_t s) { return static_cast<std::int64_t>(bits[s / 64] >> s % 64 & 1); };
   Restricted out;
   out.start.resize(f.n_columns + 1);
   out.value_start.resize(f.n_columns);
@@ -84,7 +89,7 @@ inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map
   };
   each_column([&](std::int64_t c) {
     std::int64_t n = 0;
-    for (std::int64_t e = f.start[c]; e < f.start[c + 1]; ++e) n += slot_map[f.slots[e]] >= 0;
+    for (std::int64_t e = f.start[c]; e < f.start[c + 1]; ++e) n += stays(f.slots[e]);
     out.start[c + 1] = n;
   });
   for (std::int64_t c = 0; c < f.n_columns; ++c) {
@@ -102,10 +107,11 @@ inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map
     double* values = out.values.get() + out.value_start[c];
     std::int64_t kept = 0;
     for (std::int64_t e = f.start[c]; kept < n; ++e) {  // written anyway: nobody foresees which stay
-      slots[kept] = slot_map[f.slots[e]];
+      slots[kept] = f.slots[e];
       if (v) values[kept] = v[e - f.start[c]];
-      kept += slots[kept] >= 0;
+      kept += stays(f.slots[e]);
     }
+    for (std::int64_t k = 0; k < n; ++k) slots[k] = slot_map[slots[k]];
   });
   return out;
 }

@@ -1,4 +1,4 @@
-// Products with feature-indexed data for arrays of floats, [Lp/8][stride][8] (chain.hpp). The labels
+// Products with feature-indexed data for arrays of floats, [Lp/8][stride][8] (chain_position.hpp). The labels
 // of a column are taken eight at a time: an entry costs a load, an add and a store for each eight
 // labels among which the column has a weight. Text has frequent features with a weight for most
 // labels; there this is several times as fast as label by label (features.hpp). Labels are ordered by

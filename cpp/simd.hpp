@@ -74,6 +74,7 @@ template <class V>
 PROXQN_INLINE V max(V a, V b) { return a > b ? a : b; }
 template <class V>
 PROXQN_INLINE V min(V a, V b) { return a < b ? a : b; }
+PROXQN_INLINE double larger(double a, double b) { return b > a || b != b ? b : a; }  // a NaN stays
 
 PROXQN_INLINE double sum(double8 v) {  // a fixed order: the same bits on every machine word width
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));

@@ -257,7 +257,7 @@ PROXQN_INLINE void fetch(const TokenRows& X, std::int64_t token) {
 }
 constexpr std::int64_t kSlotsAhead = 16;
 
-// Between rows of labels, one a token, and the layout of chain.hpp, [L][stride], by the token of each
+// Between rows of labels, one a token, and the layout of chain_position.hpp, [L][stride], by the token of each
 // slot, -1 for none: slot by slot, so that whole cache lines are written, or read.
 
 PROXQN_CLONES bool scores_of_slots(const FeatureWeights& w, const TokenRows& X,

@@ -188,9 +188,8 @@ PROXQN_INLINE void load_sample(const Tree& tree, const NodeScores& scores, const
     const std::int32_t k = c.node[first + t];
     const double s = c.score[first + t] + step * c.change[first + t];
     b.terms[t] = s;
-    const double size = std::fabs(s);
     double& largest = b.largest[scores.level[k]];
-    if (!(size <= largest)) largest = size;  // a NaN stays
+    largest = larger(largest, std::fabs(s));
     path += tree.on_path(k, leaf) ? s : 0.0;
   }
   double range = 0.0;

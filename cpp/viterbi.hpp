@@ -1,4 +1,4 @@
-// The most probable labels of each sequence, in the layout of chain.hpp.
+// The most probable labels of each sequence, in the layout of chain_position.hpp.
 #pragma once
 #include "chain.hpp"
 

@@ -7,12 +7,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from proxqn import ProxQN
 from proxqn.oracles.chain import ChainOracle
+from proxqn.penalties import ElasticNet
 from proxqn.problem import Floats, Oracle, SparseVector
+
+SETTINGS = pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(ProxQN(), id="default"),
+        pytest.param(ProxQN.paper(), id="paper"),
+        pytest.param(ProxQN(warm_up=0.0, memory=5, keep_memory=False), id="forgetful"),
+    ],
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,20 @@ def random_chain(
     return ChainProblem(sp.csr_array(X), labels, lengths, n_labels)
 
 
+def small_problem(seed: int) -> ChainProblem:
+    """A problem of a size and kind that depend on the seed."""
+    rng = np.random.default_rng(seed)
+    return random_chain(
+        seed,
+        n_labels=int(rng.integers(2, 6)),
+        n_features=int(rng.integers(3, 40)),
+        n_sequences=int(rng.integers(5, 60)),
+        max_length=int(rng.integers(1, 12)),
+        binary=bool(seed % 2),
+        density=0.3,
+    )
+
+
 def random_weights(oracle: Oracle, seed: int, *, scale: float = 1.0, share: float = 0.6):
     rng = np.random.default_rng(seed)
     n = oracle.n_coordinates
@@ -82,6 +108,12 @@ def go_to(oracle: Oracle, w: SparseVector) -> float:
     value = oracle.value_at(1.0)
     oracle.accept(1.0)
     return value
+
+
+def objective(oracle: Oracle, x, lam: float, l2: float = 0.0) -> float:
+    """Return f at a result's x, from scratch."""
+    w = SparseVector(x.coords[0].astype(np.int64), x.data)
+    return go_to(oracle, w) + ElasticNet(lam, l2).value(w.values)
 
 
 def full_gradient(oracle: Oracle) -> Floats:

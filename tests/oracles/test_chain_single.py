@@ -120,7 +120,7 @@ def test_a_working_set_is_turned_round_after_a_step(binary, density):
             assert rounded.value_at(1.0) == pytest.approx(exact.value_at(1.0), rel=1e-6), turn
         exact.accept(1.0)
         rounded.accept(1.0)
-        for wanted in (w, *subsets):
+        for wanted in (subsets[0], w, subsets[1]):  # lists of most of it serve all of it
             expected = exact.gradient(wanted.coordinates)
             tolerance = 1e-6 * np.abs(expected).max() + 1e-4
             found = rounded.gradient(wanted.coordinates)

@@ -73,3 +73,38 @@ def test_agrees_with_numpy_with_any_number_of_threads(
     np.testing.assert_array_equal(second[1], first[1])
     above = sweep(columns, residuals, 5.0, pairs, 1)
     np.testing.assert_array_equal(above[1], first[1][np.abs(first[1]) > 5.0])
+
+
+def small_residuals(rng, n_labels, stride):
+    """Return residuals of a model that is right about most slots."""
+    size = np.where(rng.random(stride) < 0.1, 1.0, 1e-3)
+    return (size * rng.uniform(-1.0, 1.0, (n_labels, stride))).astype(np.float32).astype(float)
+
+
+@pytest.mark.parametrize(("sweep", "error"), [(sweep_double, 1e-13), (sweep_single, 2e-6)])
+@pytest.mark.parametrize("observed", [True, False])
+@pytest.mark.parametrize("n_labels", [3, 20, 70])  # 70: in tiles, in double precision
+@pytest.mark.parametrize("level", [0.0, 0.01, 0.7, 4.0, 1e3, np.inf])  # 1e3: above all
+def test_what_is_left_out_cannot_exceed_the_level(sweep, error, observed, n_labels, level):
+    rng = np.random.default_rng(n_labels)
+    columns = random_columns(rng, 30_000, 300)
+    residuals = small_residuals(rng, n_labels, 30_000)
+    pairs = random_pairs(rng, len(columns[0]) - 1, n_labels) if observed else (None, None)
+    coordinates, gradient, largest = sweep(columns, residuals, -1.0, pairs, 1)  # of all
+    found = sweep(columns, residuals, level, pairs, 2)
+    above = np.abs(gradient) > level
+    np.testing.assert_array_equal(found[0], coordinates[above])
+    np.testing.assert_allclose(found[1], gradient[above], rtol=error, atol=error * largest)
+    assert found[2] == pytest.approx(largest, rel=error)
+
+
+@pytest.mark.parametrize("sweep", [sweep_double, sweep_single])
+@pytest.mark.parametrize("n_labels", [3, 70])
+@pytest.mark.parametrize("count", [1, 100, 2_000])
+def test_a_nan_anywhere_is_seen(sweep, n_labels, count):
+    rng = np.random.default_rng(n_labels)
+    columns = random_columns(rng, 30_000, 3)
+    residuals = small_residuals(rng, n_labels, 30_000)
+    column = np.argmin(np.abs(np.diff(columns[0]) - count))
+    residuals[1, columns[1][columns[0][column]]] = np.nan
+    assert np.isnan(sweep(columns, residuals, 5.0, (None, None), 1)[2])

@@ -40,6 +40,7 @@ _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE = 12.0  # times the mean square of an entry: what the draws may have missed
 _MIN_ROWS = 2000  # of the sampled curvature
 _SAMPLED_STEPS = 8  # iterations with the same draws
+_ROUGH_STEPS = 24  # iterations with the first draws
 _SAMPLED_PAIRS = 40  # of before that correct new draws
 _SAMPLED_SHARE = 0.25  # of the cost of inference
 _MAX_BUDGET = 3e8  # multiply-adds, where nothing is known of that cost
@@ -275,6 +276,7 @@ class _Run:
         iteration = self.record.iteration
         self.until = iteration + _SAMPLED_STEPS
         self.sampled_from = min(self.sampled_from, iteration)
+        steps = int(iteration - self.sampled_from)
         with self.record.timed("memory"):
             budget = min(_SAMPLED_SHARE * self.oracle.pass_cost, _MAX_BUDGET)
             model = SampledModel(
@@ -283,9 +285,9 @@ class _Run:
                 self.kernels,
                 budget=max(budget, 5.0 * _MIN_BUDGET),
                 single=settings.single,
+                rough=steps < _ROUGH_STEPS,
             )
-            known = min(_SAMPLED_PAIRS, int(iteration - self.sampled_from))  # older ones mislead
-            for s, y in self.model.newest(known):
+            for s, y in self.model.newest(min(_SAMPLED_PAIRS, steps)):  # older ones mislead
                 model.append(s, y)
         return model
 

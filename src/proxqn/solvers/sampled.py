@@ -37,6 +37,8 @@ class SampledModel:
         Multiply-adds that building the model, and each inner problem, may cost.
     single : bool
         Compute in single precision where the model is large.
+    rough : bool
+        Make few passes over an inner problem: far from the solution more are wasted.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class SampledModel:
         *,
         budget: float = math.inf,
         single: bool = False,
+        rough: bool = False,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
         large = len(columns.start) > MANY_ROWS
@@ -54,7 +57,8 @@ class SampledModel:
         self._model = kind(
             columns.start, columns.row, columns.value, columns.n_rows, ridge * unit, budget
         )
-        self._affordable = budget / max(_PASS_COST * len(columns.row), 1)
+        affordable = budget / max(_PASS_COST * len(columns.row), 1)
+        self._passes = _FEW_PASSES if rough else int(np.clip(affordable, _FEW_PASSES, _MANY_PASSES))
 
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where its curvature is not positive and it is left out."""
@@ -75,6 +79,7 @@ class SampledModel:
     ) -> Direction:
         """Minimise the regularised model, as ``subproblem.solve`` does."""
         d = np.zeros_like(w)
-        most = int(min(max(self._affordable, _FEW_PASSES), _MANY_PASSES))
-        passes = self._model.minimize(w, g, penalty.lam, penalty.l2, most, tolerance, seed, d)
+        passes = self._model.minimize(
+            w, g, penalty.lam, penalty.l2, self._passes, tolerance, seed, d
+        )
         return Direction(d, passes)

@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, Ints, Oracle, Penalty, SparseVector, Sweep, union
+from proxqn.problem import Floats, Ints, Oracle, Penalty, SparseVector, Sweep
 
 
 @final
@@ -70,11 +70,12 @@ def starting_point(weights: SparseVector) -> WorkingSet:
 def gather(oracle: Oracle, weights: SparseVector, sweep: Sweep) -> WorkingSet:
     """Return the nonzero weights and everything the sweep found."""
     found = sweep.gradient
-    coordinates = union(weights.coordinates, found.coordinates)
-    w, g = np.zeros(len(coordinates)), np.zeros(len(coordinates))
+    at = np.searchsorted(found.coordinates, weights.coordinates)
+    next_found = np.append(found.coordinates, -1)[at]
+    below = next_found != weights.coordinates  # whether a weight's derivative is below the level
+    left = weights.coordinates[below]
+    coordinates = np.insert(found.coordinates, at[below], left)
+    g = np.insert(found.values, at[below], oracle.gradient(left))
+    w = np.zeros(len(coordinates))
     w[np.searchsorted(coordinates, weights.coordinates)] = weights.values
-    known = np.zeros(len(coordinates), dtype=bool)
-    known[np.searchsorted(coordinates, found.coordinates)] = True
-    g[known] = found.values
-    g[~known] = oracle.gradient(coordinates[~known])  # weights whose derivative is below the level
     return WorkingSet(coordinates, w, g)

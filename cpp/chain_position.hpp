@@ -1,0 +1,259 @@
+// One position of linear chains: how they lie in memory, and what inference does with the labels of a
+// position, in eight sequences at once or in one.
+//
+// Layout. Sequences of like length are laid side by side in batches of W = 8 lanes (a lone long
+// sequence in a batch of W = 1). Position t of lane k of a batch is slot first + t*W + k, and every
+// per-label array is label-major, [L][stride] with the slot as the fast index. So the 8 lanes of one
+// (label, position) are one vector register, and one label's column is contiguous, which is what the
+// partial gradients walk (features.hpp). Slots past a lane's length are padding; no feature refers
+// to them.
+//
+// Precision. This is the double precision one; single_chain.hpp has floats, which lie otherwise:
+// [Lp/8][stride][8], eight labels of a slot together, padded by zeros.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "listed_product.hpp"
+#include "simd.hpp"
+
+namespace proxqn {
+
+constexpr int kTile = 8;       // labels are padded to a multiple of this in scratch memory
+constexpr int kBuffer = 16;    // positions whose outer products are summed at once
+constexpr int kFetchAhead = 64;  // slots between a load and its prefetch
+
+template <class S>
+struct ChainOf {
+  std::int64_t n_labels, stride, n_batches, n_chunks;
+  const std::int64_t* first;         // [n_batches] slot of position 0, lane 0
+  const std::int32_t* width;         // [n_batches] W: 8 or 1
+  const std::int32_t* length;        // [n_batches] longest lane
+  const std::int32_t* lane_length;   // [n_batches][8], 0 where there is no sequence
+  const std::int32_t* lane_sequence; // [n_batches][8]
+  const std::int64_t* chunk;         // [n_chunks+1] batches of a chunk
+  const std::int32_t* labels;        // [stride] true label of a slot, or null
+  const double* weights;             // [n_sequences] sample weights, or null
+  S* scores;                         // [L][stride] x = w' phi at the accepted point
+  const S* change;                   // [L][stride] its change along the direction, or null
+  S* alpha;                          // [L][stride] after forward: A_t; after backward: residuals
+  S* scale;                          // [stride] 1 / c_t
+  std::uint8_t* log_domain;          // [n_batches] set by forward
+  const double* transitions;         // [L][L] Lambda
+
+  static constexpr bool kRows = std::is_same_v<S, float>;
+  std::int64_t padded_labels() const { return (n_labels + kTile - 1) / kTile * kTile; }
+  std::int64_t at(std::int64_t y, std::int64_t slot) const {
+    return kRows ? (y / kTile * stride + slot) * kTile + y % kTile : y * stride + slot;
+  }
+};
+using Chain = ChainOf<double>;
+
+struct AlignedFree {
+  void operator()(void* p) const { ::operator delete[](p, std::align_val_t{64}); }
+};
+template <class S>
+using ScratchOf = std::unique_ptr<S[], AlignedFree>;
+using Scratch = ScratchOf<double>;
+template <class S = double>
+ScratchOf<S> scratch(std::int64_t n) {
+  auto* p = static_cast<S*>(::operator new[](n * sizeof(S), std::align_val_t{64}));
+  std::fill(p, p + n, S{});
+  return ScratchOf<S>(p);
+}
+
+inline std::int64_t padded(std::int64_t n_labels) { return (n_labels + kTile - 1) / kTile * kTile; }
+
+// exp(Lambda - Lmax), plain and transposed, rows padded with zeros: [L][Lp]; and lists of its entries.
+template <class S>
+struct Transitions {
+  std::int64_t padded_labels;
+  double largest, range;
+  ScratchOf<S> forward, backward;
+  ListedProduct<S> listed_forward, listed_backward;
+  Transitions(const double* lambda, std::int64_t L)
+      : padded_labels(padded(L)),
+        largest(*std::max_element(lambda, lambda + L * L)),
+        range(largest - *std::min_element(lambda, lambda + L * L)),
+        listed_forward([=](auto i, auto j) { return lambda[i * L + j]; }, largest, L, padded_labels),
+        listed_backward([=](auto i, auto j) { return lambda[j * L + i]; }, largest, L, padded_labels) {
+    forward = scratch<S>(L * padded_labels);
+    backward = scratch<S>(L * padded_labels);
+    for (std::int64_t i = 0; i < L; ++i)
+      for (std::int64_t j = 0; j < L; ++j) {
+        const S m = static_cast<S>(std::exp(lambda[i * L + j] - largest));
+        forward[i * padded_labels + j] = m;
+        backward[j * padded_labels + i] = m;
+      }
+  }
+};
+
+// The same text for eight lanes (V = double8) and for one (V = double).
+
+template <class V>
+constexpr int kWidth = std::is_arithmetic_v<V> ? 1 : kLanes;
+template <class V>
+PROXQN_INLINE void load(const double* p, V& v) { std::memcpy(&v, p, sizeof v); }
+template <class V>
+PROXQN_INLINE void store(double* p, V v) { std::memcpy(p, &v, sizeof v); }
+template <class V>
+PROXQN_INLINE V filled(double a) { return V{} + a; }
+
+// One position's values of all labels, from and to an array; `ahead` slots away are fetched, since
+// L streams are too many for the hardware to foresee.
+template <class V>
+PROXQN_INLINE void load_labels(const Chain& c, const double* array, std::int64_t slot,
+                               std::int64_t ahead, V* out) {
+  for (std::int64_t y = 0; y < c.n_labels; ++y) {
+    load(array + c.at(y, slot), out[y]);
+    __builtin_prefetch(array + c.at(y, slot + ahead), 1);
+  }
+}
+template <class V>
+PROXQN_INLINE void store_labels(const Chain& c, const V* values, std::int64_t slot, double* array) {
+  for (std::int64_t y = 0; y < c.n_labels; ++y) store(array + c.at(y, slot), values[y]);
+}
+
+// x_t(y) for all labels into x, by way of d; their maximum per lane.
+template <class V>
+PROXQN_INLINE V gather_scores(const Chain& c, std::int64_t slot, std::int64_t ahead,
+                              double step, V* x, V* d, V* lowest) {
+  load_labels(c, c.scores, slot, ahead, x);
+  if (c.change) {
+    load_labels(c, c.change, slot, ahead, d);
+    for (std::int64_t y = 0; y < c.n_labels; ++y) x[y] += step * d[y];
+  }
+  V high = x[0], low = x[0];
+  for (std::int64_t y = 1; y < c.n_labels; ++y) {
+    high = max(high, x[y]);
+    low = min(low, x[y]);
+  }
+  if (lowest) *lowest = low;
+  return high;
+}
+
+// e = exp(x - shift), L labels; the padding of e stays zero.
+template <class V>
+PROXQN_INLINE void exponentials(const V* x, V shift, std::int64_t L, V* e) {
+  if constexpr (kWidth<V> == kLanes) {
+    for (std::int64_t y = 0; y < L; ++y) e[y] = exp8(x[y] - shift);
+  } else {
+    for (std::int64_t y = 0; y < L; y += kLanes) {
+      const std::int64_t n = std::min<std::int64_t>(kLanes, L - y);
+      V some[kLanes] = {};
+      std::copy(x + y, x + y + n, some);
+      double8 v;
+      std::memcpy(&v, some, sizeof v);
+      v = exp8(v - shift);
+      std::memcpy(some, &v, sizeof v);
+      std::copy(some, some + n, e + y);
+    }
+  }
+}
+
+// out[j] = sum_i in[i] m[i][j]: the L^2 multiply-adds of a position, sums in registers, or the listed ones
+// where there are few.
+template <class V>
+PROXQN_INLINE void product(const V* in, const double* m, const ListedProduct<double>& listed,
+                           std::int64_t L, std::int64_t Lp, V* out) {
+  if (listed.pays) return listed_product(in, listed, L, out);
+  // Enough sums to hide the latency of the multiply-adds: one 512-bit or two 256-bit ones a cycle. A
+  // lone sequence's lanes are labels, and its sums are of every fourth row.
+  constexpr int tile = 4;
+  if constexpr (kWidth<V> == 1) {
+    for (std::int64_t j = 0; j < Lp; j += kLanes) {
+      double8 acc[tile] = {};
+      std::int64_t i = 0;
+      for (; i + tile <= L; i += tile)
+        for (int k = 0; k < tile; ++k) acc[k] += in[i + k] * load8(m + (i + k) * Lp + j);
+      for (; i < L; ++i) acc[0] += in[i] * load8(m + i * Lp + j);
+      store8(out + j, (acc[0] + acc[1]) + (acc[2] + acc[3]));
+    }
+    return;
+  }
+  for (std::int64_t j = 0; j < Lp; j += tile) {
+    V acc[tile] = {};
+    for (std::int64_t i = 0; i < L; ++i) {
+      const V a = in[i];
+      const double* row = m + i * Lp + j;
+      for (int k = 0; k < tile; ++k) acc[k] += a * row[k];
+    }
+    for (int k = 0; k < tile; ++k) out[j + k] = acc[k];
+  }
+}
+
+// G[i][j] += sum_t a_t(i) v_t(j) over the buffered positions. Tiles of 4 x 4 keep the sums in
+// registers.
+template <class V>
+PROXQN_INLINE void outer_products(const V* a, const V* v, int n, std::int64_t Lp, V* G) {
+  constexpr int rows = 4, cols = kWidth<V> == 1 ? kTile : 4;
+  for (std::int64_t i = 0; i < Lp; i += rows)
+    for (std::int64_t j = 0; j < Lp; j += cols) {
+      V acc[rows][cols] = {};
+      for (int t = 0; t < n; ++t)
+        for (int p = 0; p < rows; ++p) {
+          const V left = a[t * Lp + i + p];
+          for (int q = 0; q < cols; ++q) acc[p][q] += left * v[t * Lp + j + q];
+        }
+      for (int p = 0; p < rows; ++p)
+        for (int q = 0; q < cols; ++q) G[(i + p) * Lp + j + q] += acc[p][q];
+    }
+}
+
+// `yes` in the lanes whose sequence is longer than t.
+template <class V>
+PROXQN_INLINE V where(V length, std::int64_t t, V yes, V no) {
+  return length > static_cast<double>(t) ? yes : no;
+}
+template <class V>
+PROXQN_INLINE double lane(V v, int k) {
+  if constexpr (kWidth<V> == 1) return v;
+  else return v[k];
+}
+template <class V>
+PROXQN_INLINE void set_lane(V& v, int k, double x) {
+  if constexpr (kWidth<V> == 1) v = x;
+  else v[k] = x;
+}
+template <class V>
+PROXQN_INLINE double largest(V v) {
+  double m = lane(v, 0);
+  for (int k = 1; k < kWidth<V>; ++k) m = max(m, lane(v, k));
+  return m;
+}
+
+// A running product kept as mantissa * 2^exponent, so that a long sequence needs one log, not T.
+template <class V>
+struct Product {
+  using I = std::conditional_t<kWidth<V> == 1, std::int64_t, long8>;
+  V mantissa;
+  I exponent{};
+  PROXQN_INLINE Product() { mantissa = V{} + 1.0; }
+  PROXQN_INLINE void multiply(V c) {
+    V p = mantissa * c;
+    I bits;
+    std::memcpy(&bits, &p, sizeof bits);
+    exponent += (bits >> 52) - 1023;
+    bits = (bits & 0xFFFFFFFFFFFFFLL) | (1023LL << 52);
+    std::memcpy(&mantissa, &bits, sizeof bits);
+  }
+  PROXQN_INLINE double log(int k) const {
+    double e;
+    if constexpr (kWidth<V> == 1) e = static_cast<double>(exponent);
+    else e = static_cast<double>(exponent[k]);
+    return std::log(lane(mantissa, k)) + e * 0.6931471805599453;
+  }
+};
+
+template <class V>
+PROXQN_INLINE V lane_lengths(const Chain& c, std::int64_t batch) {
+  V v{};
+  for (int k = 0; k < kWidth<V>; ++k)
+    set_lane(v, k, static_cast<double>(c.lane_length[batch * kLanes + k]));
+  return v;
+}
+
+}  // namespace proxqn

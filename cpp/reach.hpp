@@ -1,0 +1,118 @@
+// Which columns a sweep may leave out. With m_i the largest |residual| of slot i,
+// |g_jk| <= sum_i |x_ij| m_i for every label k: one addition an entry instead of one a label. Near the
+// solution a model is right about most tokens of a text, and its rare features cannot reach the
+// threshold. The bound is exact mathematics, so nothing above it is lost.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "column_sums.hpp"
+
+namespace proxqn {
+
+// For rounding in the bound and in the sums, floats' in runs of kRun.
+template <class S>
+constexpr double kBoundSlack = std::is_same_v<S, float> ? 1.0 + 1e-4 : 1.0 + 1e-10;
+
+template <class S>
+PROXQN_INLINE double column_bound(const Features& f, std::int64_t c, const S* largest) {
+  const std::int64_t first = f.start[c], n = f.start[c + 1] - first;
+  const std::int32_t* slots = f.slots + first;
+  const double* v = f.column_values(c);
+  double a[4] = {};
+  auto add = [&](std::int64_t e, int k) PROXQN_INLINED {
+    a[k] += v ? largest[slots[e]] * std::fabs(v[e]) : largest[slots[e]];
+  };
+  std::int64_t e = 0;
+  for (; e + 4 <= n; e += 4)
+    for (int k = 0; k < 4; ++k) add(e + k, k);
+  for (; e < n; ++e) add(e, 0);
+  return ((a[0] + a[2]) + (a[1] + a[3])) * kBoundSlack<S>;
+}
+
+// largest[begin, end) of the slots, and of up to seven more. Without their signs floats are in the order
+// of their bits, where a NaN is above all numbers.
+PROXQN_CLONES void measure_slots(const SlotRows<float>& rows, std::int64_t n_labels,
+                                 std::int64_t begin, std::int64_t end, float* largest) {
+  for (std::int64_t s = begin; s < end; s += kLanes) {
+    word8 most[kLanes] = {};
+    const std::int64_t n = std::min<std::int64_t>(kLanes, end - s);
+    for (std::int64_t y = 0; y < n_labels; y += kLanes)
+      for (std::int64_t k = 0; k < n; ++k) {
+        const float* row = rows.first + y / kLanes * rows.eight_step + (s + k) * rows.slot_step;
+        most[k] = max(most[k], (word8)load_floats(row) & 0x7fffffff);
+      }
+    float8 turned[kLanes];
+    for (int k = 0; k < kLanes; ++k) turned[k] = (float8)most[k];
+    transpose8(turned);
+    word8 all = {};
+    for (int k = 0; k < kLanes; ++k) all = max(all, (word8)turned[k]);
+    store_floats(largest + s, (float8)all);
+  }
+}
+PROXQN_CLONES void measure_slots(const SlotRows<double>& rows, std::int64_t n_labels,
+                                 std::int64_t begin, std::int64_t end, double* largest) {
+  std::fill(largest + begin, largest + end, 0.0);
+  for (std::int64_t y = 0; y < n_labels; ++y) {
+    const double* column = rows.first + y / kLanes * rows.eight_step + y % kLanes * rows.lane_step;
+    for (std::int64_t s = begin; s < end; ++s) largest[s] = larger(largest[s], std::fabs(column[s]));
+  }
+}
+
+// The largest |residual| of every slot. Doubles are label-major, floats have eight labels together.
+template <class S>
+struct SlotSizes {
+  std::unique_ptr<S[]> largest;  // [stride], first touched by the threads
+  double mean = 0.0;
+
+  SlotSizes(const SlotRows<S>& rows, std::int64_t n_labels, std::int64_t stride, int n_jobs)
+      : largest(new S[stride + kLanes]) {
+    constexpr std::int64_t chunk = 1024;
+    std::vector<double> sums((stride + chunk - 1) / chunk);
+    parallel_for(static_cast<std::int64_t>(sums.size()), n_jobs, [&](std::int64_t i) {
+      const std::int64_t begin = i * chunk, end = std::min(stride, begin + chunk);
+      measure_slots(rows, n_labels, begin, end, largest.get());
+      sums[i] = std::accumulate(largest.get() + begin, largest.get() + end, 0.0);
+    });
+    mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(stride);
+  }
+};
+
+// The columns that have no derivative above a level. Those of `others`, ascending, are not looked at,
+// nor those that would not be among them if all their slots were of mean size.
+struct OutOfReach {
+  std::vector<std::uint8_t> columns;  // [n_columns] whether
+  double largest = 0.0;               // of their bounds
+
+  template <class S>
+  OutOfReach(const Features& f, const SlotSizes<S>& sizes, const std::vector<std::int32_t>& others,
+             double level, int n_jobs)
+      : columns(f.n_columns, 0) {
+    const std::vector<std::int64_t> bounds = column_chunks(f);
+    const auto n_chunks = static_cast<std::int64_t>(bounds.size()) - 1;
+    std::vector<double> parts(n_chunks, 0.0);
+    parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
+      auto other = std::lower_bound(others.begin(), others.end(), bounds[i]);
+      for (std::int64_t c = bounds[i]; c < bounds[i + 1]; ++c) {
+        if (other != others.end() && *other == c) {
+          ++other;
+          continue;
+        }
+        const auto n = static_cast<double>(f.start[c + 1] - f.start[c]);
+        if (!(n * sizes.mean <= level)) continue;  // nor with a NaN among them
+        const double bound = column_bound(f, c, sizes.largest.get());
+        if (!(bound <= level)) continue;
+        columns[c] = 1;
+        parts[i] = std::max(parts[i], bound);
+      }
+    });
+    for (const double part : parts) largest = std::max(largest, part);
+  }
+};
+
+}  // namespace proxqn
