@@ -24,12 +24,18 @@ constexpr std::int64_t kCacheBytes = 1 << 25;  // of rows: a usual L3 cache
 constexpr std::int64_t kRareBytes = 512;       // of one label's entries: a column with fewer is rare,
 constexpr std::int64_t kRareBlocks = 16;       // and one with less than an entry in 16 blocks
 constexpr std::int64_t kBlockParts = 8;        // for threads, whatever their number
-constexpr std::int64_t kColumnsAhead = 8;      // whose entries are asked for early
+constexpr std::int64_t kColumnsAhead = 16;     // whose entries are asked for early
 constexpr std::int64_t kScalarEntries = 3;
+constexpr std::int64_t kLine = 64;  // bytes
+
+// Labels of a row that fills cache lines, unless half of it would be empty.
+inline std::int64_t row_length(std::int64_t n_labels, std::int64_t line) {
+  return n_labels <= kLanes ? kLanes : (n_labels + line - 1) / line * line;
+}
 
 // Which columns go block by block, and the blocks.
 struct BlockColumns {
-  std::int64_t stride, n_labels, Lp;
+  std::int64_t stride, n_labels, Lp;  // Lp: of a block's row
   std::int64_t block, n_blocks;       // block: slots
   std::int64_t n_parts;               // of blocks, with sums of their own
   std::vector<std::int32_t> columns;  // ascending
@@ -37,7 +43,7 @@ struct BlockColumns {
   // scalar: bytes of a residual. The columns of `others`, ascending, go another way.
   BlockColumns(const Features& f, std::int64_t stride_, std::int64_t n_labels_, std::int64_t scalar,
                const std::vector<std::int32_t>& others, const OutOfReach& out)
-      : stride(stride_), n_labels(n_labels_), Lp((n_labels + kLanes - 1) / kLanes * kLanes),
+      : stride(stride_), n_labels(n_labels_), Lp(row_length(n_labels, kLine / scalar)),
         block(std::max<std::int64_t>(64, kBlockBytes / (scalar * Lp))),
         n_blocks((stride + block - 1) / block) {
     // Rows that the L3 cache holds are soon fetched: only frequent columns then gain.
@@ -65,13 +71,13 @@ PROXQN_INLINE void copy_rows(const SlotRows<S>& rows, std::int64_t first, std::i
                              std::int64_t n_labels, std::int64_t Lp, S* out) {
   for (std::int64_t s = first; s < last; ++s, out += Lp) {
     const S* from = rows.first + s * rows.slot_step;
-    if (rows.has_eights()) {
-      for (std::int64_t y = 0; y < Lp; y += kLanes, from += rows.eight_step)
+    std::int64_t y = 0;
+    if (rows.has_eights())
+      for (; y < n_labels; y += kLanes, from += rows.eight_step)
         std::memcpy(out + y, from, kLanes * sizeof(S));
-    } else {
-      for (std::int64_t y = 0; y < n_labels; ++y) out[y] = from[y * rows.lane_step];
-      for (std::int64_t y = n_labels; y < Lp; ++y) out[y] = S(0);
-    }
+    else
+      for (; y < n_labels; ++y) out[y] = from[y * rows.lane_step];
+    for (; y < Lp; ++y) out[y] = S(0);
   }
 }
 
@@ -87,10 +93,10 @@ inline std::int64_t find_slot(const std::int32_t* slots, std::int64_t n, std::in
   return std::lower_bound(slots + low, slots + high, limit) - slots;
 }
 
-// sums[columns][Lp] = those over the slots [first, last)
-template <class S>
+// sums[columns][Lp] = those over the slots [first, last), in registers V
+template <class V, class S>
 PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const SlotRows<S>& rows,
-                             std::int64_t first, std::int64_t last, double* sums) {
+                             std::int64_t first, std::int64_t last, S* sums) {
   const auto n = static_cast<std::int64_t>(x.columns.size());
   const std::int64_t Lp = x.Lp;
   std::vector<std::int64_t> next(n);  // each column's first entry not yet summed
@@ -103,15 +109,15 @@ PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const Slo
     const std::int64_t start = f.start[x.columns[i]], count = f.start[x.columns[i] + 1] - start;
     go_to(i, start + find_slot(f.slots + start, count, first, x.stride));
   }
-  std::fill(sums, sums + n * Lp, 0.0);
+  std::fill(sums, sums + n * Lp, S(0));
   const bool in_place = rows.has_eights() && rows.slot_step == Lp;
-  const std::unique_ptr<S[]> copy(in_place ? nullptr : new S[x.block * Lp]);
+  Lines<S> copy(in_place ? 0 : x.block * Lp);
   std::vector<std::int32_t> present(n + kColumnsAhead, 0);
   for (std::int64_t begin = first; begin < last; begin += x.block) {
     const auto end = static_cast<std::int32_t>(std::min(last, begin + x.block));
-    if (!in_place) copy_rows(rows, begin, end, x.n_labels, Lp, copy.get());
+    if (!in_place) copy_rows(rows, begin, end, x.n_labels, Lp, copy.data());
     const auto here =
-        slot_major<S>(in_place ? rows.first : copy.get(), Lp, in_place ? 0 : begin);
+        slot_major<S>(in_place ? rows.first : copy.data(), Lp, in_place ? 0 : begin);
     std::int64_t n_present = 0;  // columns in this block, listed without a branch to foresee
     for (std::int64_t i = 0; i < n; ++i) {
       present[n_present] = static_cast<std::int32_t>(i);
@@ -125,7 +131,7 @@ PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const Slo
       const std::int64_t i = present[k], c = x.columns[i], e = next[i];
       const double* v = f.column_values(c);
       if (v) v += e - f.start[c];
-      go_to(i, e + add_rows(f.slots + e, v, f.start[c + 1] - e, end, here, Lp, sums + i * Lp));
+      go_to(i, e + add_rows<V>(f.slots + e, v, f.start[c + 1] - e, end, here, Lp, sums + i * Lp));
     }
   }
 }
@@ -133,16 +139,17 @@ PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const Slo
 // Functions with clones cannot be templates.
 PROXQN_CLONES void sum_part(const Features& f, const BlockColumns& x, const SlotRows<double>& rows,
                             std::int64_t first, std::int64_t last, double* sums) {
-  sum_slots(f, x, rows, first, last, sums);
+  sum_slots<double8>(f, x, rows, first, last, sums);
 }
 PROXQN_CLONES void sum_part(const Features& f, const BlockColumns& x, const SlotRows<float>& rows,
-                            std::int64_t first, std::int64_t last, double* sums) {
-  sum_slots(f, x, rows, first, last, sums);
+                            std::int64_t first, std::int64_t last, float* sums) {
+  if (x.Lp == kLanes) sum_slots<float8>(f, x, rows, first, last, sums);
+  else sum_slots<float16>(f, x, rows, first, last, sums);
 }
 
 template <class S>
-PartSums sum_blocks(const Features& f, const BlockColumns& x, const SlotRows<S>& rows, int n_jobs) {
-  PartSums out(x.columns, x.n_parts, x.Lp);
+PartSums<S> sum_blocks(const Features& f, const BlockColumns& x, const SlotRows<S>& rows, int n_jobs) {
+  PartSums<S> out(x.columns, x.n_parts, x.Lp);
   if (x.columns.empty()) return out;
   parallel_for(x.n_parts, n_jobs, [&](std::int64_t part) {
     const std::int64_t first = part * x.n_blocks / x.n_parts * x.block;
@@ -157,7 +164,8 @@ template <class S>
 struct ColumnSweep {
   const Features& f;
   const OutOfReach& out;
-  const PartSums &byte_sums, &block_sums;
+  const PartSums<double>& byte_sums;
+  const PartSums<S>& block_sums;
   std::int64_t n_labels, Lp;
   SlotRows<S> rows;
   double threshold;
@@ -171,7 +179,8 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
                               Sweep& found) {
   std::vector<double> sums(x.Lp);
   std::vector<std::uint8_t> wanted(x.Lp / kLanes);
-  PartSums::Cursor bytes(x.byte_sums, first), blocks(x.block_sums, first);
+  PartSums<double>::Cursor bytes(x.byte_sums, first);
+  typename PartSums<S>::Cursor blocks(x.block_sums, first);
   for (std::int64_t c = first; c < last; ++c) {
     if (x.out.columns[c]) continue;
     const std::int32_t* label = x.pair_start ? x.pair_labels + x.pair_start[c] : nullptr;
@@ -189,7 +198,7 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
     const std::int32_t* slots = x.f.slots + x.f.start[c];
     const double* v = x.f.column_values(c);
     const std::int64_t n = x.f.start[c + 1] - x.f.start[c];
-    if (!bytes.take(c, sums.data()) && !blocks.take(c, sums.data())) {
+    if (!bytes.take(c, x.Lp, sums.data()) && !blocks.take(c, x.Lp, sums.data())) {
       if (!x.rows.has_eights() || (label && n <= kScalarEntries)) {
         each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
           found.see(c * x.n_labels + y, label_sum(slots, v, n, x.rows, place), x.threshold);
@@ -201,9 +210,10 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
         std::fill(wanted.begin(), wanted.end(), 0);
         each([&](std::int64_t, std::int64_t place) PROXQN_INLINED { wanted[place / kLanes] = 1; });
         for (std::int64_t y = 0; y < x.Lp; y += kLanes)
-          if (wanted[y / kLanes]) column_sums<1>(slots, v, n, kAllSlots, x.rows, y, sums.data() + y);
+          if (wanted[y / kLanes])
+            column_sums<1, Eight<S>>(slots, v, n, kAllSlots, x.rows, y, sums.data() + y);
       } else {
-        add_rows(slots, v, n, kAllSlots, x.rows, x.Lp, sums.data());
+        add_rows<Eight<S>>(slots, v, n, kAllSlots, x.rows, x.Lp, sums.data());
       }
     }
     each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
@@ -235,14 +245,14 @@ inline Sweep sweep_single(const Features& f, ByteBlockCache& cache, std::int64_t
                           const std::int64_t* pair_start, const std::int32_t* pair_labels,
                           const std::int32_t* rank, int n_jobs) {
   const ByteBlocks& bytes = cache.get(f, n_jobs);
-  const std::int64_t Lp = (n_labels + kLanes - 1) / kLanes * kLanes;
+  const std::int64_t Lp = whole_eights(n_labels);
   const auto rows = eight_major(array, stride);
-  const PartSums byte_sums = sum_byte_blocks(bytes, array, stride, Lp, n_jobs);
+  const PartSums<double> byte_sums = sum_byte_blocks(bytes, array, stride, Lp, n_jobs);
   const SlotSizes<float> sizes(rows, Lp, stride, n_jobs);
   return sweep_leaving_out(threshold, [&](double level) {
     const OutOfReach out(f, sizes, bytes.columns, level, n_jobs);
     const BlockColumns blocks(f, stride, n_labels, sizeof(float), bytes.columns, out);
-    const PartSums block_sums = sum_blocks(f, blocks, rows, n_jobs);
+    const PartSums<float> block_sums = sum_blocks(f, blocks, rows, n_jobs);
     return sweep_all(ColumnSweep<float>{f, out, byte_sums, block_sums, n_labels, Lp, rows, threshold,
                                         pair_start, pair_labels, rank},
                      n_jobs);
@@ -279,17 +289,17 @@ inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride
     const BlockColumns blocks(f, stride, n_labels, sizeof(double), none, out);
     const std::int64_t Lp = blocks.Lp;
     auto rows = label_major(residuals, stride);
-    std::unique_ptr<double[]> copy;
+    Lines<double> copy(0);
     if (worth_a_copy(f, blocks, out, pair_start)) {
-      copy.reset(new double[stride * Lp]);  // first touched by the threads
+      copy = Lines<double>(stride * Lp);
       constexpr std::int64_t chunk = 1024;
       parallel_for((stride + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
         copy_slots(rows, i * chunk, std::min(stride, (i + 1) * chunk), n_labels, Lp,
-                   copy.get() + i * chunk * Lp);
+                   copy.data() + i * chunk * Lp);
       });
-      rows = slot_major<double>(copy.get(), Lp);
+      rows = slot_major<double>(copy.data(), Lp);
     }
-    const PartSums no_bytes(none, 1, Lp), block_sums = sum_blocks(f, blocks, rows, n_jobs);
+    const PartSums<double> no_bytes(none, 1, Lp), block_sums = sum_blocks(f, blocks, rows, n_jobs);
     return sweep_all(ColumnSweep<double>{f, out, no_bytes, block_sums, n_labels, Lp, rows, threshold,
                                          pair_start, pair_labels, nullptr},
                      n_jobs);

@@ -139,10 +139,6 @@ class ByteBlockCache {
   std::unique_ptr<ByteBlocks> blocks_;
 };
 
-struct alignas(64) SixteenFloats {
-  float r[16];
-};
-
 template <class V>
 PROXQN_INLINE V load_vector(const float* p) {
   V v;
@@ -212,17 +208,17 @@ PROXQN_CLONES void sum_byte_chunk(const ByteChunk& chunk, std::int64_t first, st
   }
 }
 
-inline PartSums sum_byte_blocks(const ByteBlocks& x, const float* rows, std::int64_t stride,
+inline PartSums<double> sum_byte_blocks(const ByteBlocks& x, const float* rows, std::int64_t stride,
                                 std::int64_t Lp, int n_jobs) {
-  PartSums out(x.columns, x.n_parts, Lp);
+  PartSums<double> out(x.columns, x.n_parts, Lp);
   const auto n_chunks = static_cast<std::int64_t>(x.chunks.size());
   parallel_for(n_chunks * x.n_parts, n_jobs, [&](std::int64_t task) {
     const std::int64_t k = task % n_chunks, part = task / n_chunks;
-    const std::unique_ptr<SixteenFloats[]> floats(new SixteenFloats[kByteColumns * 2]());
+    auto floats = Lines<float>::zeros(kByteColumns * 32);
     double* sums = out.part(part) + k * kByteColumns * Lp;
     std::fill(sums, sums + x.chunks[k].n_columns * Lp, 0.0);
     sum_byte_chunk(x.chunks[k], part * x.n_blocks / x.n_parts, (part + 1) * x.n_blocks / x.n_parts,
-                   rows, stride, Lp, floats[0].r, sums);
+                   rows, stride, Lp, floats.data(), sums);
   });
   return out;
 }

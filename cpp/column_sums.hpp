@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "features.hpp"
+#include "lines.hpp"
 
 namespace proxqn {
 
@@ -71,24 +72,25 @@ Sweep sweep_chunks(const Features& f, int n_jobs, const Body& body) {
 }
 
 // Sums [n_parts][columns][Lp] that were made beforehand, each part over some of the slots.
+template <class S>
 class PartSums {
  public:
   PartSums(const std::vector<std::int32_t>& columns, std::int64_t n_parts, std::int64_t Lp)
-      : columns_(columns), n_parts_(n_parts), Lp_(Lp), sums_(new double[n_parts * size()]) {}
-  double* part(std::int64_t i) { return sums_.get() + i * size(); }  // to be filled
+      : columns_(columns), n_parts_(n_parts), Lp_(Lp), sums_(n_parts * size()) {}
+  S* part(std::int64_t i) { return sums_.data() + i * size(); }  // to be filled by the threads
 
   // Goes through the columns in their order.
   class Cursor {
    public:
     Cursor(const PartSums& x, std::int64_t first)
         : x_(x), at_(std::lower_bound(x.columns_.begin(), x.columns_.end(), first)) {}
-    // Whether column c is here; its sums[Lp] then.
-    PROXQN_INLINE bool take(std::int64_t c, double* sums) {
+    // Whether column c is here; its first n sums then, n a multiple of eight.
+    PROXQN_INLINE bool take(std::int64_t c, std::int64_t n, double* sums) {
       if (at_ == x_.columns_.end() || *at_ != c) return false;
-      const double* from = x_.sums_.get() + (at_++ - x_.columns_.begin()) * x_.Lp_;
-      std::fill(sums, sums + x_.Lp_, 0.0);
+      const S* from = x_.sums_.data() + (at_++ - x_.columns_.begin()) * x_.Lp_;
+      std::fill(sums, sums + n, 0.0);
       for (std::int64_t part = 0; part < x_.n_parts_; ++part, from += x_.size())
-        for (std::int64_t y = 0; y < x_.Lp_; y += kLanes)
+        for (std::int64_t y = 0; y < n; y += kLanes)
           store8(sums + y, load8(sums + y) + load8(from + y));
       return true;
     }
@@ -102,7 +104,7 @@ class PartSums {
   std::int64_t size() const { return static_cast<std::int64_t>(columns_.size()) * Lp_; }
   const std::vector<std::int32_t>& columns_;  // ascending
   std::int64_t n_parts_, Lp_;
-  std::unique_ptr<double[]> sums_;  // first touched by the threads
+  Lines<S> sums_;
 };
 
 // An array of residuals: where a slot, an eight of labels and a label within it are.
@@ -129,53 +131,70 @@ inline SlotRows<float> eight_major(const float* array, std::int64_t stride) {
   return {array, kLanes, kLanes * stride, 1};
 }
 
+template <class V>
+PROXQN_INLINE void add_to(double* sums, V v) { store8(sums, load8(sums) + widen(v)); }
+template <class V>
+PROXQN_INLINE void add_to(float* sums, V v) {
+  V old;
+  std::memcpy(&old, sums, sizeof old);
+  v += old;
+  std::memcpy(sums, &v, sizeof v);
+}
+
 constexpr std::int64_t kRun = 1024;
 constexpr std::int32_t kAllSlots = std::numeric_limits<std::int32_t>::max();
 
-// acc[8 Blocks] += sum of value * residual row, from label y on, over the entries with slots below
-// `end`. Returns how many they are. Counting them first would be a second loop whose length no
-// processor foresees.
-template <int Blocks, class S>
+template <class S>
+using Eight = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
+
+// acc[...] += the K registers V of value * residual row, from label y on, over the entries with slots
+// below `end`. Returns how many they are. Counting them first would be a second loop whose length no
+// processor foresees. Registers of more than eight need rows with all labels side by side.
+template <int K, class V, class S, class Sum>
 PROXQN_INLINE std::int64_t column_sums(const std::int32_t* slots, const double* v, std::int64_t n,
                                        std::int32_t end, const SlotRows<S>& rows, std::int64_t y,
-                                       double* acc) {
-  const S* first_row = rows.first + y / 8 * rows.eight_step;
-  using V = std::conditional_t<std::is_same_v<S, float>, float8, double8>;
+                                       Sum* acc) {
+  constexpr std::int64_t lanes = sizeof(V) / sizeof(S);
+  const S* first_row = rows.first + y / kLanes * rows.eight_step;
+  const std::int64_t step = lanes / kLanes * rows.eight_step;
   auto below = [&](std::int32_t slot) PROXQN_INLINED { return end == kAllSlots || slot < end; };
   std::int64_t e = 0;
   do {
     const std::int64_t last = std::min(n, e + kRun);  // floats are summed in runs
-    V a[Blocks] = {};
+    V a[K] = {};
     auto add = [&](const auto& times_value) PROXQN_INLINED {
       for (; e < last && below(slots[e]); ++e) {
         const S* row = first_row + (slots[e] - rows.first_slot) * rows.slot_step;
-        for (int k = 0; k < Blocks; ++k) {
+        for (int k = 0; k < K; ++k) {
           V r;
-          std::memcpy(&r, row + k * rows.eight_step, sizeof r);
+          std::memcpy(&r, row + k * step, sizeof r);
           a[k] += times_value(r);
         }
       }
     };
     if (v) add([&](V r) PROXQN_INLINED { return static_cast<S>(v[e]) * r; });
     else add([](V r) PROXQN_INLINED { return r; });
-    for (int k = 0; k < Blocks; ++k) store8(acc + 8 * k, load8(acc + 8 * k) + widen(a[k]));
+    for (int k = 0; k < K; ++k) add_to(acc + lanes * k, a[k]);
   } while (e < n && below(slots[e]));
   return e;
 }
 
-// The same for all labels.
-template <class S>
+// The same for all labels, a multiple of V's lanes.
+template <class V, class S, class Sum>
 PROXQN_INLINE std::int64_t add_rows(const std::int32_t* slots, const double* v, std::int64_t n,
                                     std::int32_t end, const SlotRows<S>& rows, std::int64_t Lp,
-                                    double* acc) {
+                                    Sum* acc) {
+  constexpr std::int64_t lanes = sizeof(V) / sizeof(S);
   std::int64_t found = 0;
-  for (std::int64_t y = 0; y < Lp;) {
-    const std::int64_t left = (Lp - y) / 8;
-    if (left >= 4) found = column_sums<4>(slots, v, n, end, rows, y, acc + y), y += 32;
-    else if (left == 3) found = column_sums<3>(slots, v, n, end, rows, y, acc + y), y += 24;
-    else if (left == 2) found = column_sums<2>(slots, v, n, end, rows, y, acc + y), y += 16;
-    else found = column_sums<1>(slots, v, n, end, rows, y, acc + y), y += 8;
-  }
+  auto add = [&](auto k, std::int64_t y) PROXQN_INLINED {
+    found = column_sums<decltype(k)::value, V>(slots, v, n, end, rows, y, acc + y);
+  };
+  std::int64_t y = 0;
+  for (; y + 4 * lanes <= Lp; y += 4 * lanes) add(std::integral_constant<int, 4>(), y);
+  const std::int64_t left = (Lp - y) / lanes;
+  if (left == 3) add(std::integral_constant<int, 3>(), y);
+  else if (left == 2) add(std::integral_constant<int, 2>(), y);
+  else if (left == 1) add(std::integral_constant<int, 1>(), y);
   return found;
 }
 

@@ -123,7 +123,7 @@ struct Eights {
   // Coordinates ascend, so that those of a column are neighbours.
   Eights(const Features& f, Index& index, const std::int64_t* coordinates, std::int64_t n,
          std::int64_t n_labels, std::int64_t stride, const std::int32_t* rank)
-      : dense((n_labels + kLanes - 1) / kLanes * kLanes), place(n) {
+      : dense(whole_eights(n_labels)), place(n) {
     std::vector<std::int32_t> column(n), label_of(n);
     for (std::int64_t i = 0; i < n; ++i) {
       column[i] = static_cast<std::int32_t>(coordinates[i] / n_labels);

@@ -19,6 +19,7 @@
 namespace proxqn {
 
 constexpr int kLanes = 8;
+inline std::int64_t whole_eights(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 typedef double double8 __attribute__((vector_size(64)));
 typedef std::int64_t long8 __attribute__((vector_size(64)));
 typedef float float8 __attribute__((vector_size(32)));

@@ -13,30 +13,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "lines.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
 namespace proxqn {
-
-struct alignas(64) AlignedEight {
-  double values[kLanes];
-};
-
-// Doubles that start on a cache line, so that no register is loaded from two; zeros at first.
-class AlignedDoubles {
- public:
-  explicit AlignedDoubles(std::int64_t n) : eights_((n + kLanes - 1) / kLanes) {}
-  double* data() { return eights_.empty() ? nullptr : eights_[0].values; }
-  const double* data() const { return eights_.empty() ? nullptr : eights_[0].values; }
-  double& operator[](std::int64_t i) { return eights_[i / kLanes].values[i % kLanes]; }
-
- private:
-  std::vector<AlignedEight> eights_;
-};
-
-inline std::int64_t whole_eights(std::int64_t n_labels) {
-  return (n_labels + kLanes - 1) / kLanes * kLanes;
-}
 
 // The weights of the features that have any, in rows: weights [start[r], start[r+1]) are those of row
 // r. Row 0 is empty, for the features without a weight.
@@ -59,10 +40,10 @@ struct FeatureWeights {
         start(start), label(label), value(value), dense(nullptr) {}
 
   // The rows in dense form, to which `dense` may point; empty where that takes too much memory.
-  AlignedDoubles in_dense_rows() const {
+  Lines<double> in_dense_rows() const {
     constexpr std::int64_t few_numbers = std::int64_t{1} << 21;  // 16 MB
-    if (n_rows * Lp > std::max(few_numbers, 8 * start[n_rows])) return AlignedDoubles(0);
-    AlignedDoubles rows(n_rows * Lp);
+    if (n_rows * Lp > std::max(few_numbers, 8 * start[n_rows])) return Lines<double>(0);
+    auto rows = Lines<double>::zeros(n_rows * Lp);
     for (std::int64_t r = 0; r < n_rows; ++r)
       for (std::int64_t j = start[r]; j < start[r + 1]; ++j) rows[r * Lp + label[j]] = value[j];
     return rows;
@@ -126,9 +107,9 @@ PROXQN_INLINE void token_scores(const FeatureWeights& w, const TokenRows& X, std
 // never win.
 struct PaddedTransitions {
   std::int64_t L, Lp;
-  AlignedDoubles from, into;  // from[i][j] and into[j][i] = Lambda(i, j)
+  Lines<double> from, into;  // from[i][j] and into[j][i] = Lambda(i, j)
   PaddedTransitions(const double* lambda, std::int64_t n_labels)
-      : L(n_labels), Lp(whole_eights(n_labels)), from(L * Lp), into(L * Lp) {
+      : L(n_labels), Lp(whole_eights(n_labels)), from(Lines<double>::zeros(L * Lp)), into(L * Lp) {
     std::fill(into.data(), into.data() + L * Lp, -std::numeric_limits<double>::infinity());
     for (std::int64_t i = 0; i < L; ++i)
       for (std::int64_t j = 0; j < L; ++j) {
@@ -238,10 +219,10 @@ inline void tag(const FeatureWeights& w, const PaddedTransitions& m, const EndSc
   }
   if (token != X.n_tokens) throw std::invalid_argument("lengths must sum to the tokens");
   const auto n_pieces = static_cast<std::int64_t>(pieces.size());
-  AlignedDoubles nothing(m.Lp);
+  auto nothing = Lines<double>::zeros(m.Lp);
   std::fill(nothing.data() + m.L, nothing.data() + m.Lp, -std::numeric_limits<double>::infinity());
   parallel_for(n_pieces, n_jobs, [&](std::int64_t p) {
-    AlignedDoubles work((pieces[p].longest + 1) * m.Lp);
+    auto work = Lines<double>::zeros((pieces[p].longest + 1) * m.Lp);
     const std::int64_t end = p + 1 < n_pieces ? pieces[p + 1].begin : n_sequences;
     if (!tag_sequences(w, m, ends, X, lengths, pieces[p].begin, end, pieces[p].token, work.data(),
                        nothing.data(), path))
@@ -279,7 +260,7 @@ inline void slot_scores(const FeatureWeights& w, const TokenRows& X, const std::
   for (std::int64_t slot = 0; slot < stride; ++slot)
     if (token[slot] >= X.n_tokens) throw std::out_of_range("no such token");
   parallel_for((stride + kTagTokens - 1) / kTagTokens, n_jobs, [&](std::int64_t piece) {
-    AlignedDoubles x(w.Lp);
+    auto x = Lines<double>::zeros(w.Lp);
     const std::int64_t end = std::min(stride, (piece + 1) * kTagTokens);
     if (!scores_of_slots(w, X, token, piece * kTagTokens, end, stride, x.data(), out)) refuse();
   });

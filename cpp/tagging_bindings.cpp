@@ -96,7 +96,7 @@ class TaggerKernel {
   Doubles value_, first_, last_;
   proxqn::PaddedTransitions transitions_;
   proxqn::FeatureWeights weights_, used_weights_;  // which differ in what a column is
-  proxqn::AlignedDoubles dense_;
+  proxqn::Lines<double> dense_;
   std::vector<std::int32_t> used_row_;
 };
 

@@ -37,7 +37,7 @@ PROXQN_CLONES void sum_tile_column(const Features& f, std::int64_t c, const doub
                                    double* acc) {
   const std::int64_t first = f.start[c];
   std::fill(acc, acc + kTileLabels, 0.0);
-  add_rows(f.slots + first, f.column_values(c), f.start[c + 1] - first, kAllSlots,
+  add_rows<double8>(f.slots + first, f.column_values(c), f.start[c + 1] - first, kAllSlots,
            slot_major(rows, kTileLabels), kTileLabels, acc);
 }
 

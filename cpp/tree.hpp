@@ -180,7 +180,7 @@ PROXQN_INLINE void load_sample(const Tree& tree, const NodeScores& scores, const
                                std::int64_t sample, int lane, std::int32_t leaf, double step,
                                Block& b) {
   const std::int64_t first = c.start[sample], n = c.start[sample + 1] - first;
-  const std::int64_t padded = (n + kLanes - 1) / kLanes * kLanes;
+  const std::int64_t padded = whole_eights(n);
   if (static_cast<std::int64_t>(b.terms.size()) < padded) b.terms.resize(padded);
   std::fill(b.largest.begin(), b.largest.end(), 0.0);
   double path = 0.0;
