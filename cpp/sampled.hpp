@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "draws.hpp"
-#include "parallel.hpp"
 #include "random.hpp"
 #include "simd.hpp"
 #include "subproblem.hpp"
@@ -24,7 +23,6 @@ namespace proxqn {
 constexpr std::int64_t kHead = 512;
 constexpr std::int64_t kHeadPasses = 20;
 constexpr std::int64_t kEntriesAhead = 64;  // asked for early, of a column
-constexpr std::int64_t kModelTasks = 8;     // for threads, whatever their number
 
 PROXQN_CLONES inline void add_multiple(const float* x, float a, std::int64_t n, float* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
@@ -38,17 +36,15 @@ template <class R>
 class SampledModel {
  public:
   // budget: multiply-adds to write out the head's block, at most.
-  SampledModel(Columns columns, std::int64_t n_rows, double ridge, double budget, int n_jobs)
+  SampledModel(Columns columns, std::int64_t n_rows, double ridge, double budget)
       : J_(std::move(columns)), n_(static_cast<std::int64_t>(J_.start.size()) - 1), n_rows_(n_rows),
-        n_jobs_(jobs_for(J_.start.back(), n_jobs)), ridge_(ridge), diagonal_(n_, ridge) {
-    parallel_for(kModelTasks, n_jobs_, [&](std::int64_t task) {
-      std::vector<R> r(n_rows_, R{});
-      for (std::int64_t j = task; j < n_; j += kModelTasks) {  // an entry may stand twice
-        add_column(j, R{1}, r.data());
-        diagonal_[j] += dot_column(j, r.data());
-        for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] = R{};
-      }
-    });
+        ridge_(ridge), diagonal_(n_, ridge) {
+    std::vector<R> r(n_rows_, R{});
+    for (std::int64_t j = 0; j < n_; ++j) {  // an entry may stand twice
+      add_column(j, R{1}, r.data());
+      diagonal_[j] += dot_column(j, r.data());
+      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] = R{};
+    }
     choose_head(budget);
     write_gram();
   }
@@ -65,10 +61,7 @@ class SampledModel {
       if (s[j] != 0.0) add(j, s[j], r.data(), h.data());
     }
     std::vector<double> Bs(n_);
-    parallel_for(kModelTasks, n_jobs_, [&](std::int64_t task) {
-      for (std::int64_t j = task; j < n_; j += kModelTasks) Bs[j] = product(j, s[j], r.data(), h.data());
-    });
-    for (std::int64_t j = 0; j < n_; ++j) sBs += s[j] * Bs[j];
+    for (std::int64_t j = 0; j < n_; ++j) sBs += s[j] * (Bs[j] = product(j, s[j], r.data(), h.data()));
     if (!(sy > 0.0 && sBs > 0.0)) return false;
     if (2 * (m_ + 1) > width_) widen_rows(width_ + kRowTile);
     write_pair(y, sy, Bs.data(), sBs, m_, n_, width_, rows_.data(), diagonal_.data());
@@ -290,18 +283,15 @@ class SampledModel {
         value[at] = J_.value[e];
       }
     gram_.assign(K * K, R{});
-    parallel_for(kModelTasks, n_jobs_, [&](std::int64_t task) {  // some of the places each
-      for (std::int64_t i = 0; i < n_rows_; ++i)                 // which ascend: the upper triangle
-        for (std::int64_t e = start[i]; e < start[i + 1]; ++e) {
-          if (place[e] % kModelTasks != task) continue;
-          R* row = gram_.data() + place[e] * K;
-          std::int64_t f = e + 1;
-          row[place[e]] += value[e] * value[e];
-          for (; f < start[i + 1] && place[f] == place[e]; ++f)  // an entry may stand twice
-            row[place[e]] += R{2} * value[e] * value[f];
-          for (; f < start[i + 1]; ++f) row[place[f]] += value[e] * value[f];
-        }
-    });
+    for (std::int64_t i = 0; i < n_rows_; ++i)  // places ascend: the upper triangle
+      for (std::int64_t e = start[i]; e < start[i + 1]; ++e) {
+        R* row = gram_.data() + place[e] * K;
+        std::int64_t f = e + 1;
+        row[place[e]] += value[e] * value[e];
+        for (; f < start[i + 1] && place[f] == place[e]; ++f)  // an entry may stand twice
+          row[place[e]] += R{2} * value[e] * value[f];
+        for (; f < start[i + 1]; ++f) row[place[f]] += value[e] * value[f];
+      }
     for (std::int64_t a = 0; a < K; ++a) {
       gram_[a * K + a] += static_cast<R>(ridge_);
       for (std::int64_t b = a + 1; b < K; ++b) gram_[b * K + a] = gram_[a * K + b];
@@ -318,7 +308,6 @@ class SampledModel {
 
   Columns J_;
   std::int64_t n_, n_rows_;
-  int n_jobs_;
   double ridge_;
   std::vector<double> diagonal_;
   std::vector<R> rows_;            // [n][width] p_1, c_1, p_2, c_2, ..., zeros

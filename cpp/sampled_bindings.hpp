@@ -6,12 +6,11 @@ template <class R>
 class SampledKernel {
  public:
   SampledKernel(Array<const std::int64_t> start, Array<const std::int32_t> row,
-                Array<const float> value, std::int64_t n_rows, double ridge, double budget,
-                int n_jobs)
+                Array<const float> value, std::int64_t n_rows, double ridge, double budget)
       : model_({{start.data(), start.data() + start.shape(0)},
                 {row.data(), row.data() + row.shape(0)},
                 {value.data(), value.data() + value.shape(0)}},
-               n_rows, ridge, budget, n_jobs) {}
+               n_rows, ridge, budget) {}
 
   bool append(Array<const double> s, Array<const double> y) {
     expect_size(s);
@@ -57,8 +56,8 @@ static void bind_sampled(nb::module_& m, const char* name) {
   using Kernel = SampledKernel<R>;
   nb::class_<Kernel>(m, name)
       .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>, Array<const float>,
-                    std::int64_t, double, double, int>(),
-           "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a, "budget"_a, "n_jobs"_a)
+                    std::int64_t, double, double>(),
+           "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a, "budget"_a)
       .def("append", &Kernel::append, "s"_a, "y"_a)
       .def("keep", &Kernel::keep, "positions"_a)
       .def("minimize", &Kernel::minimize, "w"_a, "g"_a, "lam"_a, "l2"_a, "max_passes"_a,

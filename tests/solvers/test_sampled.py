@@ -52,7 +52,7 @@ def test_same_minimiser(n, l2):
 def test_same_diagonal(seed, n, n_rows):
     rng = np.random.default_rng(seed)
     columns = random_columns(rng, n, n_rows)
-    arguments = (columns.start, columns.row, columns.value, n_rows, 0.7, 1e9, 1)
+    arguments = (columns.start, columns.row, columns.value, n_rows, 0.7, 1e9)
     models = [kernels.SampledModel(*arguments) for kernels in (_kernels, reference)]
     for i in range(3):
         s = rng.normal(size=n)
@@ -88,7 +88,7 @@ def test_single_precision_finds_steps_far_below_the_rounding_of_the_gradient():
     rng = np.random.default_rng(5)
     n, lam = 60, 50.0
     columns = random_columns(rng, n, 40, density=0.3)
-    arguments = (columns.start, columns.row, columns.value, columns.n_rows, 20.0, 1e9, 1)
+    arguments = (columns.start, columns.row, columns.value, columns.n_rows, 20.0, 1e9)
     w = rng.choice([-1.0, 1.0], n)
     g = -lam * np.sign(w) + 1e-7 * rng.normal(size=n)
     steps = []
@@ -112,21 +112,3 @@ def test_a_rough_model_makes_few_passes():
     ]
     assert passes[0] < 6.0  # the last one may be over some of the variables only
     assert passes[1] > 15.0
-
-
-@pytest.mark.parametrize("single", [True, False])
-def test_threads_change_no_bit(single):
-    rng = np.random.default_rng(7)
-    n, n_rows = 2500, 1200
-    columns = random_columns(rng, n, n_rows, density=0.1)
-    assert len(columns.row) > 2**18  # or no thread is worth its start
-    s, y = rng.normal(size=(2, n))
-    y += 100.0 * s
-    w, g = np.zeros(n), 50.0 * rng.normal(size=n)
-    steps = []
-    for n_jobs in (1, 2):
-        model = SampledModel(columns, 1.0, single=single, n_jobs=n_jobs)
-        assert model.append(s, y)
-        steps.append(model.solve(w, g, ElasticNet(10.0), tolerance=1e-3, seed=0).d)
-    assert np.any(steps[0])
-    np.testing.assert_array_equal(steps[0], steps[1])

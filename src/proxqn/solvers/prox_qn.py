@@ -286,7 +286,6 @@ class _Run:
                 budget=max(budget, 5.0 * _MIN_BUDGET),
                 single=settings.single,
                 rough=steps < _ROUGH_STEPS,
-                n_jobs=self.oracle.n_jobs,
             )
             for s, y in self.model.newest(min(_SAMPLED_PAIRS, steps)):  # older ones mislead
                 model.append(s, y)

@@ -39,8 +39,6 @@ class SampledModel:
         Compute in single precision where the model is large.
     rough : bool
         Make few passes over an inner problem: far from the solution more are wasted.
-    n_jobs : int
-        Threads.
     """
 
     def __init__(
@@ -52,13 +50,12 @@ class SampledModel:
         budget: float = math.inf,
         single: bool = False,
         rough: bool = False,
-        n_jobs: int = 1,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
         large = len(columns.start) > MANY_ROWS
         kind = kernels.SingleSampledModel if single and large else kernels.SampledModel
         self._model = kind(
-            columns.start, columns.row, columns.value, columns.n_rows, ridge * unit, budget, n_jobs
+            columns.start, columns.row, columns.value, columns.n_rows, ridge * unit, budget
         )
         affordable = budget / max(_PASS_COST * len(columns.row), 1)
         self._passes = _FEW_PASSES if rough else int(np.clip(affordable, _FEW_PASSES, _MANY_PASSES))
