@@ -28,11 +28,11 @@ from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet, starting_point
 
 _MIN_SKETCH = 200  # samples
-_SKETCH_COOLING = 0.2
+_SKETCH_COOLING = 0.25
 _SKETCH_EPOCHS = 2
 _MIN_FIRST = 1000  # variables
 _FIRST_A_SAMPLE = 8  # variables
-_MIN_INNER = 5  # passes
+_MIN_INNER, _MIN_SKETCH_INNER = 5, 3  # passes: a sample is not worth fitting closely
 _INNER_SHARE = 0.1  # of the cost of inference
 _SINGLE_GAIN = 1e-6  # of the objective: a step that promises less is taken in double precision
 _WORTH_DROPPING = 0.9  # of the working set, that stays
@@ -393,7 +393,8 @@ class _Run:
         # A pass makes 4 m |A| multiply-adds, slow ones, and should not outweigh inference.
         budget = max(_INNER_SHARE * self.oracle.pass_cost, _MIN_BUDGET)
         affordable = budget / (4.0 * max(len(self.model), 1) * size)
-        return int(max(_MIN_INNER, min(most, affordable)))
+        least = _MIN_SKETCH_INNER if self.sketching else _MIN_INNER
+        return int(max(least, min(most, affordable)))
 
     def _search(self, d: Floats) -> line_search.Step | None:
         at, penalty = self.at, self.penalty
