@@ -90,9 +90,9 @@ def run(args: argparse.Namespace, store: Store) -> dict[str, list[Record]]:
     limits = Limits(
         args.rival_seconds, args.our_seconds, dict(_limit(pair) for pair in args.max_iterations)
     )
+    chosen = installed(trainers.find(args.peers))
     records = {}
     for spec in problems.find(args.problems, quick=args.quick):
-        chosen = installed(trainers.find(args.peers, spec))
         try:
             records[spec.name] = run_problem(spec, chosen, limits, store, fresh=args.fresh)
         except MissingDataError as error:

@@ -10,6 +10,7 @@ from benchmarks.problems import Spec
 OURS = "prox-qn"
 PAPER = "prox-qn-paper"
 CRFSUITE = "python-crfsuite"
+WRAPPERS = ("sklearn-crfsuite", "chaine")  # which run CRFsuite's own engine
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Trainer:
             flags += ["--solver", self.name, "--tol", repr(spec.tol)]
             most_seconds = limits.rival_seconds if self.is_rival else limits.our_seconds
             flags += ["--max-seconds", repr(most_seconds)]
-        elif (most := limits.iterations(spec)) is not None:
+        elif (most := limits.iterations(spec, wraps=self.name in WRAPPERS)) is not None:
             flags += ["--max-iterations", str(most)]
         return flags
 
@@ -49,9 +50,10 @@ class Limits:
     our_seconds: float  # on text the certificate closes long after the objective has settled
     max_iterations: dict[str, int]  # by problem; replaces the problem's own
 
-    def iterations(self, spec: Spec) -> int | None:
-        """Return the iterations allowed to CRFsuite and its wrappers."""
-        return self.max_iterations.get(spec.name, spec.peer_iterations)
+    def iterations(self, spec: Spec, *, wraps: bool) -> int | None:
+        """Return the iterations allowed to CRFsuite, or to one that wraps it."""
+        own = (wraps and spec.wrapper_iterations) or spec.peer_iterations
+        return self.max_iterations.get(spec.name, own)
 
 
 ALL = (
@@ -68,16 +70,12 @@ ALL = (
     *(Trainer(name, "ours", is_rival=True) for name in ("prox-gd", "owl-qn", "sgd", "bcd")),
 )
 TRAINERS = {trainer.name: trainer for trainer in ALL}
-# The wrappers run CRFsuite's own engine: one problem tells whether they differ.
-ENOUGH_FOR_WRAPPERS = ("conll-observed", "ocr-quick", "conll-observed-quick")
-WRAPPERS = ("sklearn-crfsuite", "chaine")
 
 
-def find(names: str | None, spec: Spec) -> list[Trainer]:
-    """Return the trainers of a comma-separated list; without one, those that suit the problem."""
+def find(names: str | None) -> list[Trainer]:
+    """Return the trainers of a comma-separated list; without one, all."""
     if names is None:
-        left_out = () if spec.name in ENOUGH_FOR_WRAPPERS else WRAPPERS
-        return [t for t in ALL if t.name not in left_out]
+        return list(ALL)
     unknown = sorted(set(names.split(",")) - set(TRAINERS))
     if unknown:
         raise ValueError(f"no trainer named {', '.join(unknown)}; there are {', '.join(TRAINERS)}.")

@@ -86,7 +86,18 @@ def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="no problem named nowhere"):
         problems.find("ocr-100,nowhere")
     with pytest.raises(ValueError, match="no trainer named nobody"):
-        trainers.find("nobody", spec())
+        trainers.find("nobody")
+
+
+def test_wrappers_of_crfsuite_may_make_fewer_iterations():
+    flags = {
+        name: trainers.TRAINERS[name].flags(spec(wrapper_iterations=7), LIMITS)
+        for name in (trainers.CRFSUITE, *trainers.WRAPPERS)
+    }
+    assert flags[trainers.CRFSUITE][-2:] == ["--max-iterations", "20"]
+    assert all(flags[name][-2:] == ["--max-iterations", "7"] for name in trainers.WRAPPERS)
+    limits = Limits(rival_seconds=1.0, our_seconds=5.0, max_iterations={"tiny": 3})
+    assert trainers.TRAINERS["chaine"].flags(spec(), limits)[-1] == "3"
 
 
 def test_quick_problems_have_only_labels_that_occur():
