@@ -20,6 +20,7 @@ import numpy as np
 from proxqn import _kernels
 from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector, Sweep
 from proxqn.solvers import curvature, line_search, subproblem
+from proxqn.solvers.averages import RecentIterates
 from proxqn.solvers.hessian import CompactBFGS, Scaling
 from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.recording import Callback, Point, Recorder, Solution
@@ -189,6 +190,7 @@ class _Run:
         self.model = self._new_model(settings.gamma or 1.0, 0)
         self.cold = False  # whether it starts from zero with nothing known
         self.unscaled = False  # whether γ is still to be measured
+        self.recent = RecentIterates()  # with drawn curvature
         self.sketching = False  # whether it is a warm-up
         self.tolerance = math.inf  # of the violation on the working set, for this epoch
         self.violation = math.inf  # M̂
@@ -233,7 +235,8 @@ class _Run:
     def _begin_epoch(self) -> Status | None:
         """Look at all variables: certificate, new working set, tighter tolerance."""
         settings, record = self.settings, self.record
-        if record.epoch and self._within_reach():
+        averaged = self.recent.would_end(record)
+        if averaged or (record.epoch and self._within_reach()):
             self._refine()
         point = record.point
         # M̂ = ∞ at first: then the level is λ, below which no variable can move anyway.
@@ -241,6 +244,8 @@ class _Run:
         record.epoch += 1
         level = max(self.penalty.lam - margin, 0.0) if settings.shrink else 0.0
         at, status = record.look(level, point.weights, point.loss)
+        if status is None and averaged:
+            status = self.recent.look(record, self.oracle)
         if status is not None:
             return status
         self.violation = record.certificate.kkt
@@ -299,6 +304,8 @@ class _Run:
                 return status
             self.near |= self.violation <= self.tolerance
             if self._should_look() or self.violation <= self.tolerance or self._within_reach():
+                return None
+            if self.recent.would_end(self.record):
                 return None
             self._shrink()
 
@@ -420,6 +427,9 @@ class _Run:
         with self.record.timed("memory"):
             if self.sampled is not None:
                 self.sampled.append(s, g - old.g)
+                self.recent.add(at, step.loss)
+            else:
+                self.recent.clear()
             if not self.model.append(s, g - old.g):
                 event = event or "pair left out: its curvature s·y is not positive"
                 if len(self.model) == 0:  # all that is known says that the loss is linear here

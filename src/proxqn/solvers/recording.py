@@ -183,15 +183,30 @@ class Recorder:
         """
         here = stopping.certify(self.oracle, self.penalty, loss, at, sweep)
         self.certificate = replace(here, bound=max(here.bound, self.certificate.bound))
-        self._amend(gap=self.gap, kkt=here.kkt, certified=True, working_set=len(at))
+        self._amend(working_set=len(at))
         return stopping.reached(self.certificate, self.point.objective, self.penalty, self._tol)
 
-    def proved_by(self, at: WorkingSet, sweep: Sweep) -> Status | None:
-        """Return the status that these derivatives at the current point would justify."""
+    def proved_by(self, at: WorkingSet, sweep: Sweep, loss: float | None = None) -> Status | None:
+        """Return the status that these derivatives would justify, of the current point or another.
+
+        Parameters
+        ----------
+        loss : float, optional
+            At that other point.
+        """
         objective = self.point.objective
         enough = objective - self._tol * abs(objective)
-        here = stopping.certify(self.oracle, self.penalty, self.point.loss, at, sweep, enough)
+        loss = self.point.loss if loss is None else loss
+        here = stopping.certify(self.oracle, self.penalty, loss, at, sweep, enough)
         return stopping.reached(here, objective, self.penalty, self._tol)
+
+    def bound_by(self, at: WorkingSet, sweep: Sweep, loss: float) -> Status | None:
+        """Enter what a full gradient at another point proves of the iterate."""
+        there = stopping.certify(self.oracle, self.penalty, loss, at, sweep)
+        bound = max(there.bound, self.certificate.bound)
+        self.certificate = replace(self.certificate, bound=bound)
+        self._amend(working_set=self.trace[-1].working_set)
+        return stopping.reached(self.certificate, self.point.objective, self.penalty, self._tol)
 
     def look(
         self, level: float, weights: SparseVector, loss: float
@@ -328,16 +343,17 @@ class Recorder:
             )
         )
 
-    def _amend(self, *, gap: float, kkt: float, certified: bool, working_set: int) -> None:
+    def _amend(self, *, working_set: int) -> None:
+        """Enter the certificate, and what it has cost, into the last row."""
         calls = self.oracle.calls
         self.trace.amend(
             replace(
                 self.trace[-1],
                 epoch=self.epoch,
                 objective=self.point.objective,
-                gap=gap,
-                kkt=kkt,
-                certified=certified,
+                gap=self.gap,
+                kkt=self.certificate.kkt,
+                certified=True,
                 nnz=len(self.point.weights.values),
                 working_set=working_set,
                 seconds=self.seconds,
