@@ -38,7 +38,8 @@ _INNER_SHARE = 0.1  # of the cost of inference
 _SINGLE_GAIN = 1e-6  # of the objective: a step that promises less is taken in double precision
 _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
-_RIDGE = 12.0  # times the mean square of an entry: what the draws may have missed
+_RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
+_RIDGE_STEPS = 48.0  # iterations with draws that halve it
 _MIN_ROWS = 2000  # of the sampled curvature
 _SAMPLED_STEPS = 8  # iterations with the same draws
 _ROUGH_STEPS = 24  # iterations with the first draws
@@ -286,7 +287,7 @@ class _Run:
             budget = min(_SAMPLED_SHARE * self.oracle.pass_cost, _MAX_BUDGET)
             model = SampledModel(
                 columns,
-                _RIDGE,
+                max(_RIDGE * 0.5 ** (steps / _RIDGE_STEPS), _LEAST_RIDGE),
                 self.kernels,
                 budget=max(budget, 5.0 * _MIN_BUDGET),
                 single=settings.single,
