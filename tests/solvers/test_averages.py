@@ -103,9 +103,11 @@ def test_an_average_proves_what_its_iterates_do_not():
         record.begin(weights)
         _, status = record.look(LAM, weights, record.point.loss)
         assert status is None
-        kept = np.delete(np.arange(len(best)), i if abs(best[i]) < 1e-3 else [])
-        at = WorkingSet(coordinates[kept], w[kept], oracle.gradient(coordinates[kept]))
-        recent.add(at, record.point.loss)
+        others = np.setdiff1d(np.arange(oracle.n_coordinates), coordinates)[i : 2 * i]
+        held = np.union1d(coordinates, others)  # some without a weight, others each time
+        spread = np.zeros(len(held))
+        spread[np.searchsorted(held, coordinates)] = w
+        recent.add(WorkingSet(held, spread, oracle.gradient(held)), record.point.loss)
     assert recent.would_end(record)
     assert recent.look(record, record.oracle) is Status.GAP
     assert record.certificate.bound <= found.objective
