@@ -12,7 +12,7 @@ from tests.rival_problems import problem as rival_problem
 
 from proxqn import ProxQN, lambda_max, minimize
 from proxqn.oracles import reference as chain_reference
-from proxqn.oracles.chain import Pairs
+from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.oracles.function import FunctionOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Oracle, SparseVector
@@ -246,6 +246,46 @@ def test_warming_up_on_a_subsample_changes_the_path_and_not_the_optimum():
     assert results[0].fun == pytest.approx(results[1].fun, rel=2e-9)
     assert results[1].trace[0].nnz > 0  # it began where the subsample ended
     assert results[0].trace[0].nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("n_features", "lam", "alike"),
+    [(30, 20.0, True), (3000, 0.3, False)],  # the second sample is learnt by heart
+)
+def test_curvature_is_drawn_at_once_where_the_sample_speaks_for_the_data(n_features, lam, alike):
+    problem = random_chain(
+        6, n_labels=3, n_features=n_features, n_sequences=3000, density=3 / n_features
+    )
+    result = minimize(problem.oracle(), lam, tol=1e-9, max_iter=2)
+    drawn_at_the_start = result.trace[1].calls["draw"] >= 1.0
+    assert drawn_at_the_start == alike
+
+
+def test_a_sample_is_sampled_once_more(monkeypatch):
+    monkeypatch.setattr(prox_qn, "_MIN_SKETCH", 2)
+    sizes = []
+
+    def subsample(oracle, share, seed, sample=ChainOracle.subsample):
+        sizes.append(oracle.n_samples)
+        return sample(oracle, share, seed)
+
+    monkeypatch.setattr(ChainOracle, "subsample", subsample)
+    problem = random_chain(6, n_sequences=3000)
+    assert minimize(problem.oracle(), 20.0).success
+    assert len(sizes) == 2
+    assert sizes[0] == 3000 > sizes[1] > 400
+
+
+def test_draws_serve_as_long_as_little_is_gained(monkeypatch):
+    problem = random_chain(1, n_labels=6, n_features=40, n_sequences=300, max_length=12)
+    drawn, results = [], []
+    for place in (-1.0, 1e-4):
+        monkeypatch.setattr(prox_qn, "_SAME_PLACE", place)
+        results.append(minimize(problem.oracle(), 2.0, tol=1e-9, max_iter=500))
+        last = results[-1].trace[-1]
+        drawn.append(last.calls["draw"])
+    assert drawn[1] < drawn[0]
+    assert results[0].fun == pytest.approx(results[1].fun, rel=2e-9)
 
 
 # --- settings --------------------------------------------------------------------------------

@@ -99,14 +99,14 @@ def test_single_precision_finds_steps_far_below_the_rounding_of_the_gradient():
     np.testing.assert_allclose(steps[0], steps[1], atol=1e-3 * np.abs(steps[1]).max())
 
 
-def test_a_rough_model_makes_few_passes():
+def test_a_rough_solution_makes_few_passes():
     rng = np.random.default_rng(6)
     n = 900  # more than have their block of B written out
     columns = random_columns(rng, n, 300, density=0.1)
     w, g = np.zeros(n), rng.normal(size=n)
     passes = [
-        SampledModel(columns, 1e-3, rough=rough)
-        .solve(w, g, ElasticNet(0.1), tolerance=1e-12, seed=0)
+        SampledModel(columns, 1e-3)
+        .solve(w, g, ElasticNet(0.1), tolerance=1e-12, seed=0, rough=rough)
         .passes
         for rough in (True, False)
     ]

@@ -29,6 +29,8 @@ from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet, starting_point
 
 _MIN_SKETCH = 200  # samples
+_SKETCHES = 2  # a sample, and a sample of it
+_ALIKE = 1.02  # of a sample's objective: what the data's may be, where the sample speaks for them
 _SKETCH_COOLING = 0.25
 _SKETCH_EPOCHS = 2
 _MIN_FIRST = 1000  # variables
@@ -41,7 +43,8 @@ _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
 _RIDGE_STEPS = 48.0  # iterations with draws that halve it
 _MIN_ROWS = 2000  # of the sampled curvature
-_SAMPLED_STEPS = 8  # iterations with the same draws
+_SAMPLED_STEPS = 8  # iterations with draws until all variables are looked at
+_SAME_PLACE = 1e-4  # of the objective: having gained no more, draws are still good
 _ROUGH_STEPS = 24  # iterations with the first draws
 _SAMPLED_PAIRS = 40  # of before that correct new draws
 _SAMPLED_SHARE = 0.25  # of the cost of inference
@@ -185,14 +188,15 @@ class _Run:
         record.declare("inner", "memory")
         self.at = starting_point(SparseVector.empty())
         self.sampled: SampledModel | None = None  # in place of the model, where there is one
-        self.until = math.inf  # the iteration at which its draws are to be replaced
-        self.near = False  # whether an epoch has been solved: until then pairs learn faster
+        self.drawn_from = math.inf  # the objective at which it was drawn
+        self.until = math.inf  # the iteration at which to look at all variables again
+        self.near = False  # whether a sample or an epoch led here: until then pairs learn faster
         self.sampled_from = math.inf  # the iteration of the first draws
         self.model = self._new_model(settings.gamma or 1.0, 0)
         self.cold = False  # whether it starts from zero with nothing known
         self.unscaled = False  # whether γ is still to be measured
         self.recent = RecentIterates()  # with drawn curvature
-        self.sketching = False  # whether it is a warm-up
+        self.sketches = 0  # how deep in the warm-up: 0 on all the data
         self.tolerance = math.inf  # of the violation on the working set, for this epoch
         self.violation = math.inf  # M̂
 
@@ -204,14 +208,17 @@ class _Run:
         sketch = self._warm_up() if at_zero else None
         self.cold = at_zero and sketch is None
         self.unscaled = sketch is None and self.settings.gamma is None
+        told = -math.inf  # the objective that the sample foretells
         if sketch is None:
             self.at = starting_point(start)
             self.model = self._new_model(self.model.gamma, len(self.at))
         else:
             self.at, self.model = sketch.at, sketch.model
+            told = sketch.record.point.objective
             del sketch  # and its data
         status = self.record.begin(self.at.weights)
-        while status is None and not (self.sketching and self.record.epoch == _SKETCH_EPOCHS):
+        self.near = self.record.point.objective <= _ALIKE * told
+        while status is None and not (self.sketches and self.record.epoch == _SKETCH_EPOCHS):
             status = self._begin_epoch() or self._run_epoch()
         if status in (Status.MAX_ITER, Status.CALLBACK) and not self.record.trace[-1].certified:
             self._refine()  # say what is proved of the point that is returned
@@ -222,14 +229,13 @@ class _Run:
     def _warm_up(self) -> _Run | None:
         """Solve roughly on a subsample, which may warm up on a smaller one in turn."""
         settings = self.settings
-        if settings.warm_up * self.oracle.n_samples < _MIN_SKETCH:
+        if self.sketches == _SKETCHES or settings.warm_up * self.oracle.n_samples < _MIN_SKETCH:
             return None
         part = self.oracle.subsample(settings.warm_up, settings.seed)
         if part is None:
             return None
-        rough = replace(settings, draws=0.0)  # far from the solution throughout
-        sketch = _Run(rough, self.record.sketch(part), self.kernels)
-        sketch.sketching = True
+        sketch = _Run(settings, self.record.sketch(part), self.kernels)
+        sketch.sketches = self.sketches + 1
         sketch.solve(SparseVector.empty())
         return sketch
 
@@ -250,21 +256,37 @@ class _Run:
         if status is not None:
             return status
         self.violation = record.certificate.kkt
-        cooling = _SKETCH_COOLING if self.sketching else settings.cooling
+        cooling = _SKETCH_COOLING if self.sketches else settings.cooling
         self.tolerance = cooling * min(self.tolerance, self.violation)
-        if (self.cold or self.sketching) and settings.shrink and settings.first_share < 1.0:
+        if (self.cold or self.sketches) and settings.shrink and settings.first_share < 1.0:
             at = at.take(at.most_violating(self._most_at_first(at)))
         diagonal = self.oracle.curvatures(at.coordinates) ** settings.scaling_power
         if settings.shrink and not settings.keep_memory:
             self.model.clear()
-        self.model.replace_rows(self.at.positions_in(at.coordinates), diagonal)
+        rows = self.at.positions_in(at.coordinates)
+        self.model.replace_rows(rows, diagonal)
         if record.epoch == 1 and self.unscaled:
             self.model.gamma = curvature.measure(
                 self.oracle, self.penalty, at, point.loss, diagonal
             )
         self.at = at
-        self.sampled = self._draw() if self.near and settings.draws > 0.0 else None
+        if self.sampled is None or self._outdated() or rows.min(initial=0) < 0:
+            self.sampled = self._draw() if self._may_draw() else None
+        else:
+            self.sampled.keep_rows(rows)
+        self.until = record.iteration + _SAMPLED_STEPS
         return None
+
+    def _may_draw(self) -> bool:
+        """Whether drawn curvature is better than that of the pairs."""
+        # A sample is not fitted so closely that it would pay, unless it tells more than asked.
+        worth_it = not self.sketches or len(self.at) <= self.oracle.n_samples
+        return self.near and worth_it and self.settings.draws > 0.0
+
+    def _outdated(self) -> bool:
+        """Whether the draws are of another place."""
+        objective = self.record.point.objective
+        return self.drawn_from - objective > _SAME_PLACE * abs(objective)
 
     def _most_at_first(self, at: WorkingSet) -> int:
         """Limit a working set: few samples do not tell of many variables."""
@@ -280,7 +302,7 @@ class _Run:
         if columns is None:
             return None
         iteration = self.record.iteration
-        self.until = iteration + _SAMPLED_STEPS
+        self.drawn_from = self.record.point.objective
         self.sampled_from = min(self.sampled_from, iteration)
         steps = int(iteration - self.sampled_from)
         with self.record.timed("memory"):
@@ -291,7 +313,6 @@ class _Run:
                 self.kernels,
                 budget=max(budget, 5.0 * _MIN_BUDGET),
                 single=settings.single,
-                rough=steps < _ROUGH_STEPS,
             )
             for s, y in self.model.newest(min(_SAMPLED_PAIRS, steps)):  # older ones mislead
                 model.append(s, y)
@@ -381,6 +402,7 @@ class _Run:
                     at.g,
                     self.penalty,
                     tolerance=settings.inner_tolerance * self.violation,
+                    rough=self.record.iteration - self.sampled_from < _ROUGH_STEPS,
                     seed=settings.seed + self.record.iteration,
                 )
             return subproblem.solve(
@@ -401,7 +423,7 @@ class _Run:
         # A pass makes 4 m |A| multiply-adds, slow ones, and should not outweigh inference.
         budget = max(_INNER_SHARE * self.oracle.pass_cost, _MIN_BUDGET)
         affordable = budget / (4.0 * max(len(self.model), 1) * size)
-        least = _MIN_SKETCH_INNER if self.sketching else _MIN_INNER
+        least = _MIN_SKETCH_INNER if self.sketches else _MIN_INNER
         return int(max(least, min(most, affordable)))
 
     def _search(self, d: Floats) -> line_search.Step | None:
@@ -427,6 +449,8 @@ class _Run:
         self.violation = at.violation(self.penalty)
         with self.record.timed("memory"):
             if self.sampled is not None:
+                if step.trials > 1:
+                    self.drawn_from = math.inf  # they miss curvature that others may meet
                 self.sampled.append(s, g - old.g)
                 self.recent.add(at, step.loss)
             else:

@@ -37,8 +37,6 @@ class SampledModel:
         Multiply-adds that building the model, and each inner problem, may cost.
     single : bool
         Compute in single precision where the model is large.
-    rough : bool
-        Make few passes over an inner problem: far from the solution more are wasted.
     """
 
     def __init__(
@@ -49,7 +47,6 @@ class SampledModel:
         *,
         budget: float = math.inf,
         single: bool = False,
-        rough: bool = False,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
         large = len(columns.start) > MANY_ROWS
@@ -58,7 +55,7 @@ class SampledModel:
             columns.start, columns.row, columns.value, columns.n_rows, ridge * unit, budget
         )
         affordable = budget / max(_PASS_COST * len(columns.row), 1)
-        self._passes = _FEW_PASSES if rough else int(np.clip(affordable, _FEW_PASSES, _MANY_PASSES))
+        self._passes = int(np.clip(affordable, _FEW_PASSES, _MANY_PASSES))
 
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where its curvature is not positive and it is left out."""
@@ -76,10 +73,16 @@ class SampledModel:
         *,
         tolerance: float,
         seed: int,
+        rough: bool = False,
     ) -> Direction:
-        """Minimise the regularised model, as ``subproblem.solve`` does."""
+        """Minimise the regularised model, as ``subproblem.solve`` does.
+
+        Parameters
+        ----------
+        rough : bool
+            Make few passes: far from the solution more are wasted.
+        """
         d = np.zeros_like(w)
-        passes = self._model.minimize(
-            w, g, penalty.lam, penalty.l2, self._passes, tolerance, seed, d
-        )
+        most = _FEW_PASSES if rough else self._passes
+        passes = self._model.minimize(w, g, penalty.lam, penalty.l2, most, tolerance, seed, d)
         return Direction(d, passes)
