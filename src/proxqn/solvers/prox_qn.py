@@ -37,7 +37,8 @@ _MIN_FIRST = 1000  # variables
 _FIRST_A_SAMPLE = 8  # variables
 _MIN_INNER, _MIN_SKETCH_INNER = 5, 3  # passes: a sample is not worth fitting closely
 _INNER_SHARE = 0.1  # of the cost of inference
-_SINGLE_GAIN = 1e-6  # of the objective: a step that promises less is taken in double precision
+_SINGLE_GAIN = 1e-6  # of the objective: less is its rounding in single precision
+_UNSEEN_TRIALS = 4  # of steps that gain less
 _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
@@ -357,9 +358,9 @@ class _Run:
             first.append(self._without_draws)
         for fall_back in (*first, *fallbacks):
             direction = self._direction()
-            step = self._search(direction.d) if direction is not None else None
+            step = self._step(direction.d) if direction is not None else None
             if direction is not None and step is not None:
-                self._accept(direction, step, event)
+                self._accept(direction, *step, event)
                 return None
             if fall_back in first:
                 fall_back()
@@ -426,25 +427,53 @@ class _Run:
         least = _MIN_SKETCH_INNER if self.sketches else _MIN_INNER
         return int(max(least, min(most, affordable)))
 
-    def _search(self, d: Floats) -> line_search.Step | None:
-        at, penalty = self.at, self.penalty
+    def _step(self, d: Floats) -> tuple[line_search.Step, Floats] | None:
+        """Search along a direction and go; the derivatives there as well."""
+        at, penalty, oracle = self.at, self.penalty, self.oracle
         # Summed by coordinate: near the optimum Δ is far below the rounding error of Ω(w).
         slope = float((at.g * d + penalty.change(at.w, d)).sum())
-        coarse = _SINGLE_GAIN * self.record.point.objective if self.oracle.single else 0.0
-        if not slope < -coarse:
+        if not slope < 0.0:
             return None
-        self.oracle.move(SparseVector(at.coordinates, d).nonzero())
+        oracle.move(SparseVector(at.coordinates, d).nonzero())
         objective = self.record.point.objective
-        return line_search.search(
-            self.oracle, penalty, at.w, d, objective, slope, self.settings.armijo
-        )
+        if oracle.single and slope >= -_SINGLE_GAIN * objective:
+            return self._unseen_step(d, slope)
+        step = line_search.search(oracle, penalty, at.w, d, objective, slope, self.settings.armijo)
+        if step is None:
+            return None
+        oracle.accept(step.alpha)
+        return step, oracle.gradient(at.coordinates)
 
-    def _accept(self, direction: subproblem.Direction, step: line_search.Step, event: str) -> None:
-        """Move to the new iterate and learn its curvature."""
-        self.oracle.accept(step.alpha)
+    def _unseen_step(self, d: Floats, slope: float) -> tuple[line_search.Step, Floats] | None:
+        """Make a step whose gain is below the rounding of single precision.
+
+        The derivatives at both ends tell the gain, by the trapezoidal rule. A trial is gone to
+        before they are known, so where none will do the oracle has left the iterate.
+        """
+        at, oracle, point, rule = self.at, self.oracle, self.record.point, self.settings.armijo
+        alpha = 1.0
+        for trial in range(1, _UNSEEN_TRIALS + 1):
+            s = alpha * d
+            rise = oracle.value_at(1.0) + self.penalty.value(at.w + s) - point.objective
+            if not rise <= _SINGLE_GAIN * point.objective:
+                break
+            oracle.accept(1.0)
+            g = oracle.gradient(at.coordinates)
+            losses = 0.5 * (at.g + g) * s
+            change = float((losses + self.penalty.change(at.w, s)).sum())
+            if change <= rule.sigma * alpha * slope:
+                loss = point.loss + float(losses.sum())
+                return line_search.Step(alpha, loss, point.objective + change, trial), g
+            alpha *= rule.beta
+            oracle.move(SparseVector(at.coordinates, alpha * d - s).nonzero())
+        return None
+
+    def _accept(
+        self, direction: subproblem.Direction, step: line_search.Step, g: Floats, event: str
+    ) -> None:
+        """Learn the curvature on the way to the new iterate, and record it."""
         old = self.at
         s = step.alpha * direction.d
-        g = self.oracle.gradient(old.coordinates)
         at = WorkingSet(old.coordinates, old.w + s, g)
         self.violation = at.violation(self.penalty)
         with self.record.timed("memory"):
