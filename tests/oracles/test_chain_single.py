@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.problems import full_gradient, go_to, random_chain, random_weights
 
+from proxqn import _kernels
 from proxqn.oracles import chain
 from proxqn.oracles.chain import Pairs
 from proxqn.oracles.chain_scores import DoubleScores, SingleScores
 from proxqn.penalties import ElasticNet
-from proxqn.problem import SparseVector
-from proxqn.solvers.prox_qn import ProxQN
+from proxqn.problem import MeteredOracle, SparseVector
+from proxqn.solvers import prox_qn
+from proxqn.solvers.prox_qn import ProxQN, _Run
+from proxqn.solvers.recording import Recorder
 
 
 @pytest.fixture(autouse=True)
@@ -242,3 +245,63 @@ def test_many_trials_too_far_out_end_it(monkeypatch):
     far = SparseVector(w.coordinates, (1.0 + 1e4) * w.values)
     assert rounded.value_at(1.0) == pytest.approx(go_to(exact, far), rel=1e-5)
     assert isinstance(rounded._scores, DoubleScores)
+
+
+class _Precisions:
+    """Where a run is in single precision, and the objective there."""
+
+    def __init__(self, oracle):
+        self.oracle, self.single, self.objectives = oracle, [], []
+
+    def __call__(self, row):
+        self.single.append(self.oracle.single)
+        self.objectives.append(row.objective)
+
+
+def test_steps_below_the_rounding_of_the_loss_stay_in_single_precision(monkeypatch):
+    problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
+    runs = {}
+    for least in (1.0, 1e-11):  # of the objective; 1 makes all such steps in double precision
+        monkeypatch.setattr(prox_qn, "_LEAST_UNSEEN", least)
+        oracle = problem.oracle()
+        runs[least] = seen = _Precisions(oracle)
+        found = ProxQN().minimize(
+            oracle, ElasticNet(2.0), SparseVector.empty(), tol=1e-9, max_iter=500, callback=seen
+        )
+        assert found.status.success
+        assert found.gap <= 1e-9 * found.objective
+    assert sum(runs[1e-11].single) > sum(runs[1.0].single) + 3
+    assert runs[1e-11].objectives[-1] == pytest.approx(runs[1.0].objectives[-1], rel=2e-9)
+    in_single = np.array(runs[1e-11].objectives)[runs[1e-11].single]
+    assert (np.diff(in_single) < 0.0).all()  # what derivatives tell is not hidden by rounding
+
+
+def test_rounding_does_not_keep_it_in_single_precision_for_ever(monkeypatch):
+    monkeypatch.setattr(prox_qn, "_LEAST_UNSEEN", 0.0)
+    problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
+    found = ProxQN().minimize(
+        problem.oracle(), ElasticNet(2.0), SparseVector.empty(), tol=1e-12, max_iter=500
+    )
+    assert found.status.success
+
+
+def test_a_step_that_is_too_long_is_shortened_by_its_derivatives():
+    """Along a direction four times too long a quarter of it is taken, without the objective."""
+    problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
+    oracle = single(problem)
+    penalty = ElasticNet(2.0)
+    found = ProxQN().minimize(oracle, penalty, SparseVector.empty(), tol=1e-9, max_iter=500)
+    oracle.set_single(True)
+    record = Recorder(MeteredOracle(oracle), penalty, tol=0.0, max_iter=9, callback=None)
+    run = _Run(ProxQN(), record, _kernels)
+    off = SparseVector(found.weights.coordinates, found.weights.values * (1.0 + 1e-4))
+    record.begin(off)
+    run.at, _ = record.look(penalty.lam, off, record.point.loss)
+    way = np.zeros(len(run.at))
+    place = np.searchsorted(run.at.coordinates, found.weights.coordinates)
+    way[place] = found.weights.values - off.values
+    step, g = run._step(4.0 * way)
+    assert (step.alpha, step.trials) == (0.25, 3)
+    assert -1e-6 < step.objective / record.point.objective - 1.0 < 0.0
+    np.testing.assert_array_equal(g, oracle.gradient(run.at.coordinates))
+    assert run._step(-4.0 * way) is None

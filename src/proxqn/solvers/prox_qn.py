@@ -38,7 +38,9 @@ _FIRST_A_SAMPLE = 8  # variables
 _MIN_INNER, _MIN_SKETCH_INNER = 5, 3  # passes: a sample is not worth fitting closely
 _INNER_SHARE = 0.1  # of the cost of inference
 _SINGLE_GAIN = 1e-6  # of the objective: less is its rounding in single precision
-_UNSEEN_TRIALS = 4  # of steps that gain less
+_LEAST_UNSEEN = 1e-11  # of the objective: a step that promises less is made in double precision
+_UNSEEN_TRIALS = 4  # of a step that the objective does not tell from none
+_UNSEEN_STEPS = 64  # such steps, at most, until one promises half as much
 _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
@@ -200,6 +202,7 @@ class _Run:
         self.sketches = 0  # how deep in the warm-up: 0 on all the data
         self.tolerance = math.inf  # of the violation on the working set, for this epoch
         self.violation = math.inf  # M̂
+        self.promise, self.promised_at = math.inf, 0  # of steps that single precision cannot tell
 
     def solve(self, start: SparseVector) -> Status:
         """Run epochs until one of them ends the run."""
@@ -437,12 +440,20 @@ class _Run:
         oracle.move(SparseVector(at.coordinates, d).nonzero())
         objective = self.record.point.objective
         if oracle.single and slope >= -_SINGLE_GAIN * objective:
-            return self._unseen_step(d, slope)
+            return None if self._in_vain(-slope) else self._unseen_step(d, slope)
         step = line_search.search(oracle, penalty, at.w, d, objective, slope, self.settings.armijo)
         if step is None:
             return None
         oracle.accept(step.alpha)
         return step, oracle.gradient(at.coordinates)
+
+    def _in_vain(self, promise: float) -> bool:
+        """Whether derivatives in single precision may lead no further: only rounding is left."""
+        iteration = self.record.iteration
+        if promise < 0.5 * self.promise:
+            self.promise, self.promised_at = promise, iteration
+        least = _LEAST_UNSEEN * self.record.point.objective
+        return promise < least or iteration - self.promised_at > _UNSEEN_STEPS
 
     def _unseen_step(self, d: Floats, slope: float) -> tuple[line_search.Step, Floats] | None:
         """Make a step whose gain is below the rounding of single precision.
