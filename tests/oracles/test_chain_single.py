@@ -17,7 +17,7 @@ from proxqn.oracles.chain import Pairs
 from proxqn.oracles.chain_scores import DoubleScores, SingleScores
 from proxqn.penalties import ElasticNet
 from proxqn.problem import MeteredOracle, SparseVector
-from proxqn.solvers import prox_qn
+from proxqn.solvers import unseen
 from proxqn.solvers.prox_qn import ProxQN, _Run
 from proxqn.solvers.recording import Recorder
 
@@ -262,7 +262,7 @@ def test_steps_below_the_rounding_of_the_loss_stay_in_single_precision(monkeypat
     problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
     runs = {}
     for least in (1.0, 1e-11):  # of the objective; 1 makes all such steps in double precision
-        monkeypatch.setattr(prox_qn, "_LEAST_UNSEEN", least)
+        monkeypatch.setattr(unseen, "_LEAST", least)
         oracle = problem.oracle()
         runs[least] = seen = _Precisions(oracle)
         found = ProxQN().minimize(
@@ -277,7 +277,7 @@ def test_steps_below_the_rounding_of_the_loss_stay_in_single_precision(monkeypat
 
 
 def test_rounding_does_not_keep_it_in_single_precision_for_ever(monkeypatch):
-    monkeypatch.setattr(prox_qn, "_LEAST_UNSEEN", 0.0)
+    monkeypatch.setattr(unseen, "_LEAST", 0.0)
     problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
     found = ProxQN().minimize(
         problem.oracle(), ElasticNet(2.0), SparseVector.empty(), tol=1e-12, max_iter=500

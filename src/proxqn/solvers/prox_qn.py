@@ -26,6 +26,7 @@ from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.recording import Callback, Point, Recorder, Solution
 from proxqn.solvers.sampled import SampledModel
 from proxqn.solvers.stopping import Status
+from proxqn.solvers.unseen import UnseenSteps
 from proxqn.solvers.working_set import WorkingSet, starting_point
 
 _MIN_SKETCH = 200  # samples
@@ -37,10 +38,6 @@ _MIN_FIRST = 1000  # variables
 _FIRST_A_SAMPLE = 8  # variables
 _MIN_INNER, _MIN_SKETCH_INNER = 5, 3  # passes: a sample is not worth fitting closely
 _INNER_SHARE = 0.1  # of the cost of inference
-_SINGLE_GAIN = 1e-6  # of the objective: less is its rounding in single precision
-_LEAST_UNSEEN = 1e-11  # of the objective: a step that promises less is made in double precision
-_UNSEEN_TRIALS = 4  # of a step that the objective does not tell from none
-_UNSEEN_STEPS = 64  # such steps, at most, until one promises half as much
 _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
@@ -101,8 +98,8 @@ class ProxQN:
         batches of a fifth, and γ follows in steps of 2. Most iterations then add a pair to B
         instead of forming it anew.
     single : bool
-        Work in single precision, where the oracle can, while steps gain much more than its
-        rounding; what is proved and returned is always in double precision.
+        Work in single precision, where the oracle can, until its derivatives lead no further
+        (``solvers/unseen.py``); what is proved and returned is always in double precision.
     draws : float
         Rows of a curvature drawn from the probabilistic model, for each variable, where the oracle
         can draw (``solvers/sampled.py``); from the second epoch on. 0 for the paper's pairs alone.
@@ -199,10 +196,10 @@ class _Run:
         self.cold = False  # whether it starts from zero with nothing known
         self.unscaled = False  # whether γ is still to be measured
         self.recent = RecentIterates()  # with drawn curvature
+        self.unseen = UnseenSteps()
         self.sketches = 0  # how deep in the warm-up: 0 on all the data
         self.tolerance = math.inf  # of the violation on the working set, for this epoch
         self.violation = math.inf  # M̂
-        self.promise, self.promised_at = math.inf, 0  # of steps that single precision cannot tell
 
     def solve(self, start: SparseVector) -> Status:
         """Run epochs until one of them ends the run."""
@@ -432,52 +429,20 @@ class _Run:
 
     def _step(self, d: Floats) -> tuple[line_search.Step, Floats] | None:
         """Search along a direction and go; the derivatives there as well."""
-        at, penalty, oracle = self.at, self.penalty, self.oracle
+        at, penalty, oracle, rule = self.at, self.penalty, self.oracle, self.settings.armijo
         # Summed by coordinate: near the optimum Δ is far below the rounding error of Ω(w).
         slope = float((at.g * d + penalty.change(at.w, d)).sum())
         if not slope < 0.0:
             return None
         oracle.move(SparseVector(at.coordinates, d).nonzero())
+        if self.unseen.concern(self.record, slope):
+            return self.unseen.search(self.record, at, d, slope, rule)
         objective = self.record.point.objective
-        if oracle.single and slope >= -_SINGLE_GAIN * objective:
-            return None if self._in_vain(-slope) else self._unseen_step(d, slope)
-        step = line_search.search(oracle, penalty, at.w, d, objective, slope, self.settings.armijo)
+        step = line_search.search(oracle, penalty, at.w, d, objective, slope, rule)
         if step is None:
             return None
         oracle.accept(step.alpha)
         return step, oracle.gradient(at.coordinates)
-
-    def _in_vain(self, promise: float) -> bool:
-        """Whether derivatives in single precision may lead no further: only rounding is left."""
-        iteration = self.record.iteration
-        if promise < 0.5 * self.promise:
-            self.promise, self.promised_at = promise, iteration
-        least = _LEAST_UNSEEN * self.record.point.objective
-        return promise < least or iteration - self.promised_at > _UNSEEN_STEPS
-
-    def _unseen_step(self, d: Floats, slope: float) -> tuple[line_search.Step, Floats] | None:
-        """Make a step whose gain is below the rounding of single precision.
-
-        The derivatives at both ends tell the gain, by the trapezoidal rule. A trial is gone to
-        before they are known, so where none will do the oracle has left the iterate.
-        """
-        at, oracle, point, rule = self.at, self.oracle, self.record.point, self.settings.armijo
-        alpha = 1.0
-        for trial in range(1, _UNSEEN_TRIALS + 1):
-            s = alpha * d
-            rise = oracle.value_at(1.0) + self.penalty.value(at.w + s) - point.objective
-            if not rise <= _SINGLE_GAIN * point.objective:
-                break
-            oracle.accept(1.0)
-            g = oracle.gradient(at.coordinates)
-            losses = 0.5 * (at.g + g) * s
-            change = float((losses + self.penalty.change(at.w, s)).sum())
-            if change <= rule.sigma * alpha * slope:
-                loss = point.loss + float(losses.sum())
-                return line_search.Step(alpha, loss, point.objective + change, trial), g
-            alpha *= rule.beta
-            oracle.move(SparseVector(at.coordinates, alpha * d - s).nonzero())
-        return None
 
     def _accept(
         self, direction: subproblem.Direction, step: line_search.Step, g: Floats, event: str
