@@ -59,7 +59,8 @@ class RecentIterates:
     def _widen(self, at: WorkingSet) -> None:
         """Make room for other variables."""
         before = self._coordinates if self._iterates else np.empty(0, dtype=np.int64)
-        self._coordinates = np.union1d(before, at.coordinates)
+        both = np.sort(np.concatenate([before, at.coordinates]), kind="stable")  # two sorted runs
+        self._coordinates = both[np.diff(both, prepend=-1) > 0]
         self._newest = at.coordinates
         self._place = np.searchsorted(self._coordinates, at.coordinates)
         old = np.searchsorted(self._coordinates, before)
