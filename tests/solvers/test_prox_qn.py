@@ -16,7 +16,7 @@ from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.oracles.function import FunctionOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Oracle, SparseVector
-from proxqn.solvers import curvature, prox_qn
+from proxqn.solvers import curvature, drawn, prox_qn
 from proxqn.solvers import reference as solver_reference
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet
@@ -278,13 +278,13 @@ def test_a_sample_is_sampled_once_more(monkeypatch):
 
 def test_draws_serve_as_long_as_little_is_gained(monkeypatch):
     problem = random_chain(1, n_labels=6, n_features=40, n_sequences=300, max_length=12)
-    drawn, results = [], []
+    n_draws, results = [], []
     for place in (-1.0, 1e-4):
-        monkeypatch.setattr(prox_qn, "_SAME_PLACE", place)
+        monkeypatch.setattr(drawn, "_SAME_PLACE", place)
         results.append(minimize(problem.oracle(), 2.0, tol=1e-9, max_iter=500))
         last = results[-1].trace[-1]
-        drawn.append(last.calls["draw"])
-    assert drawn[1] < drawn[0]
+        n_draws.append(last.calls["draw"])
+    assert n_draws[1] < n_draws[0]
     assert results[0].fun == pytest.approx(results[1].fun, rel=2e-9)
 
 

@@ -21,10 +21,10 @@ from proxqn import _kernels
 from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector, Sweep
 from proxqn.solvers import curvature, line_search, subproblem
 from proxqn.solvers.averages import RecentIterates
+from proxqn.solvers.drawn import DrawnCurvature
 from proxqn.solvers.hessian import CompactBFGS, Scaling
 from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.recording import Callback, Point, Recorder, Solution
-from proxqn.solvers.sampled import SampledModel
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.unseen import UnseenSteps
 from proxqn.solvers.working_set import WorkingSet, starting_point
@@ -40,15 +40,7 @@ _MIN_INNER, _MIN_SKETCH_INNER = 5, 3  # passes: a sample is not worth fitting cl
 _INNER_SHARE = 0.1  # of the cost of inference
 _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
-_RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
-_RIDGE_STEPS = 48.0  # iterations with draws that halve it
-_MIN_ROWS = 2000  # of the sampled curvature
-_SAMPLED_STEPS = 8  # iterations with draws until all variables are looked at
-_SAME_PLACE = 1e-4  # of the objective: having gained no more, draws are still good
-_ROUGH_STEPS = 24  # iterations with the first draws
-_SAMPLED_PAIRS = 40  # of before that correct new draws
-_SAMPLED_SHARE = 0.25  # of the cost of inference
-_MAX_BUDGET = 3e8  # multiply-adds, where nothing is known of that cost
+_DRAWN_STEPS = 8  # iterations until all variables are looked at
 _LINEAR = 0.1  # of γ after a step that met no curvature
 
 
@@ -102,7 +94,7 @@ class ProxQN:
         (``solvers/unseen.py``); what is proved and returned is always in double precision.
     draws : float
         Rows of a curvature drawn from the probabilistic model, for each variable, where the oracle
-        can draw (``solvers/sampled.py``); from the second epoch on. 0 for the paper's pairs alone.
+        can draw (``solvers/drawn.py``), once near the solution. 0 for the paper's pairs alone.
     armijo : Armijo
         The line search.
     seed : int
@@ -187,11 +179,11 @@ class _Run:
         self.oracle, self.penalty = record.oracle, record.penalty
         record.declare("inner", "memory")
         self.at = starting_point(SparseVector.empty())
-        self.sampled: SampledModel | None = None  # in place of the model, where there is one
-        self.drawn_from = math.inf  # the objective at which it was drawn
+        self.drawn = DrawnCurvature(  # in place of the model, where there is one
+            record, kernels, rows=settings.draws, seed=settings.seed, single=settings.single
+        )
         self.until = math.inf  # the iteration at which to look at all variables again
         self.near = False  # whether a sample or an epoch led here: until then pairs learn faster
-        self.sampled_from = math.inf  # the iteration of the first draws
         self.model = self._new_model(settings.gamma or 1.0, 0)
         self.cold = False  # whether it starts from zero with nothing known
         self.unscaled = False  # whether γ is still to be measured
@@ -271,11 +263,11 @@ class _Run:
                 self.oracle, self.penalty, at, point.loss, diagonal
             )
         self.at = at
-        if self.sampled is None or self._outdated() or rows.min(initial=0) < 0:
-            self.sampled = self._draw() if self._may_draw() else None
+        if self._may_draw():
+            self.drawn.renew(at, rows, self.model)
         else:
-            self.sampled.keep_rows(rows)
-        self.until = record.iteration + _SAMPLED_STEPS
+            self.drawn.model = None
+        self.until = record.iteration + _DRAWN_STEPS
         return None
 
     def _may_draw(self) -> bool:
@@ -284,40 +276,11 @@ class _Run:
         worth_it = not self.sketches or len(self.at) <= self.oracle.n_samples
         return self.near and worth_it and self.settings.draws > 0.0
 
-    def _outdated(self) -> bool:
-        """Whether the draws are of another place."""
-        objective = self.record.point.objective
-        return self.drawn_from - objective > _SAME_PLACE * abs(objective)
-
     def _most_at_first(self, at: WorkingSet) -> int:
         """Limit a working set: few samples do not tell of many variables."""
         told = max(_FIRST_A_SAMPLE * self.oracle.n_samples, 2 * int(np.count_nonzero(at.w)))
         share = int(self.settings.first_share * self.oracle.n_coordinates)
         return max(_MIN_FIRST, min(share, told))
-
-    def _draw(self) -> SampledModel | None:
-        """Draw the curvature at this point; pairs of earlier draws' iterations correct it."""
-        settings = self.settings
-        n_rows = int(settings.draws * len(self.at)) + _MIN_ROWS
-        columns = self.oracle.sample_curvature(self.at.coordinates, n_rows, settings.seed)
-        if columns is None:
-            return None
-        iteration = self.record.iteration
-        self.drawn_from = self.record.point.objective
-        self.sampled_from = min(self.sampled_from, iteration)
-        steps = int(iteration - self.sampled_from)
-        with self.record.timed("memory"):
-            budget = min(_SAMPLED_SHARE * self.oracle.pass_cost, _MAX_BUDGET)
-            model = SampledModel(
-                columns,
-                max(_RIDGE * 0.5 ** (steps / _RIDGE_STEPS), _LEAST_RIDGE),
-                self.kernels,
-                budget=max(budget, 5.0 * _MIN_BUDGET),
-                single=settings.single,
-            )
-            for s, y in self.model.newest(min(_SAMPLED_PAIRS, steps)):  # older ones mislead
-                model.append(s, y)
-        return model
 
     def _run_epoch(self) -> Status | None:
         """Iterate on a shrinking working set until its violation is below the tolerance."""
@@ -334,7 +297,7 @@ class _Run:
 
     def _should_look(self) -> bool:
         """Whether it is time to look at all variables again, whatever has been reached."""
-        if self.sampled is not None:
+        if self.drawn.model is not None:
             return self.record.iteration >= self.until
         return self.cold and self.record.iteration == 1  # the paper's M̂ = ∞
 
@@ -354,7 +317,7 @@ class _Run:
         event = ""
         fallbacks = (self._with_measured_scale, self._with_cautious_scale, None)
         first: list[Callable[[], None]] = [self._refine] if self.oracle.single else []
-        if self.sampled is not None:
+        if self.drawn.model is not None:
             first.append(self._without_draws)
         for fall_back in (*first, *fallbacks):
             direction = self._direction()
@@ -373,7 +336,7 @@ class _Run:
 
     def _without_draws(self) -> None:
         """Go back to the pairs alone."""
-        self.sampled = None
+        self.drawn.model = None
 
     def _with_measured_scale(self) -> None:
         """Go back to B = γD, with γ as found here: the old one may be of another place."""
@@ -396,23 +359,15 @@ class _Run:
 
     def _direction(self) -> subproblem.Direction | None:
         settings, at = self.settings, self.at
+        tolerance = settings.inner_tolerance * self.violation
         with self.record.timed("inner"):
-            if self.sampled is not None:
-                return self.sampled.solve(
-                    at.w,
-                    at.g,
-                    self.penalty,
-                    tolerance=settings.inner_tolerance * self.violation,
-                    rough=self.record.iteration - self.sampled_from < _ROUGH_STEPS,
-                    seed=settings.seed + self.record.iteration,
-                )
-            return subproblem.solve(
+            return self.drawn.direction(at, tolerance) or subproblem.solve(
                 self.model,
                 at.w,
                 at.g,
                 self.penalty,
                 max_passes=self._affordable_passes(),
-                tolerance=settings.inner_tolerance * self.violation,
+                tolerance=tolerance,
                 seed=settings.seed + self.record.iteration,
                 kernels=self.kernels,
             )
@@ -453,10 +408,8 @@ class _Run:
         at = WorkingSet(old.coordinates, old.w + s, g)
         self.violation = at.violation(self.penalty)
         with self.record.timed("memory"):
-            if self.sampled is not None:
-                if step.trials > 1:
-                    self.drawn_from = math.inf  # they miss curvature that others may meet
-                self.sampled.append(s, g - old.g)
+            self.drawn.learn(s, g - old.g, step)
+            if self.drawn.model is not None:
                 self.recent.add(at, step.loss)
             else:
                 self.recent.clear()
@@ -490,8 +443,8 @@ class _Run:
         if len(keep) < worth_it * len(self.at):
             self.at = self.at.take(keep)
             self.model.keep_rows(keep)
-            if self.sampled is not None:
-                self.sampled.keep_rows(keep)
+            if self.drawn.model is not None:
+                self.drawn.model.keep_rows(keep)
 
     def _margin(self) -> float:
         return self.violation / self.oracle.n_samples

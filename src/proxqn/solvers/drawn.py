@@ -1,0 +1,111 @@
+"""When curvature is drawn from the model anew, and the inner problem with the latest draws.
+
+Draws serve from epoch to epoch as long as the iterate has hardly moved, no variable has entered and
+no step was refused; then others are made, with the same random numbers, at the new place.
+"""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+from typing import final
+
+from proxqn.problem import Floats, Ints
+from proxqn.solvers.hessian import CompactBFGS
+from proxqn.solvers.line_search import Step
+from proxqn.solvers.recording import Recorder
+from proxqn.solvers.sampled import SampledModel
+from proxqn.solvers.subproblem import Direction
+from proxqn.solvers.working_set import WorkingSet
+
+_MIN_ROWS = 2000
+_SAME_PLACE = 1e-4  # of the objective: having gained no more, draws are still good
+_PAIRS = 40  # of before that correct new draws
+_RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
+_RIDGE_STEPS = 48.0  # iterations with draws that halve it
+_ROUGH_STEPS = 24  # iterations with the first draws
+_SHARE = 0.25  # of the cost of inference
+_MIN_BUDGET, _MAX_BUDGET = 1e7, 3e8  # multiply-adds, where that cost is tiny or not known
+
+
+@final
+class DrawnCurvature:
+    """The model of the latest draws, where there is one.
+
+    Parameters
+    ----------
+    rows : float
+        Rows for each variable.
+    seed : int
+        Of the draws, and of the order in which coordinates are visited.
+    single : bool
+        Compute in single precision where the model is large.
+    """
+
+    def __init__(
+        self, record: Recorder, kernels: ModuleType, *, rows: float, seed: int, single: bool
+    ) -> None:
+        self.model: SampledModel | None = None
+        self._record, self._kernels = record, kernels
+        self._rows, self._seed, self._single = rows, seed, single
+        self._objective = math.inf  # where they were made
+        self._first = math.inf  # the iteration of the first draws
+
+    def renew(self, at: WorkingSet, rows: Ints, pairs: CompactBFGS) -> None:
+        """Go on to another working set, with other draws if these are no longer good.
+
+        Parameters
+        ----------
+        rows : array
+            Where its variables were in the old one, -1 if nowhere.
+        pairs : CompactBFGS
+            On the new one: those of earlier draws' iterations correct new draws.
+        """
+        objective = self._record.point.objective
+        outdated = self._objective - objective > _SAME_PLACE * abs(objective)
+        if self.model is None or outdated or rows.min(initial=0) < 0:
+            self.model = self._draw(at, pairs)
+        else:
+            self.model.keep_rows(rows)
+
+    def _draw(self, at: WorkingSet, pairs: CompactBFGS) -> SampledModel | None:
+        record, oracle = self._record, self._record.oracle
+        n_rows = int(self._rows * len(at)) + _MIN_ROWS
+        columns = oracle.sample_curvature(at.coordinates, n_rows, self._seed)
+        if columns is None:
+            return None
+        self._objective = record.point.objective
+        self._first = min(self._first, record.iteration)
+        steps = int(record.iteration - self._first)
+        with record.timed("memory"):
+            model = SampledModel(
+                columns,
+                max(_RIDGE * 0.5 ** (steps / _RIDGE_STEPS), _LEAST_RIDGE),
+                self._kernels,
+                budget=max(min(_SHARE * oracle.pass_cost, _MAX_BUDGET), _MIN_BUDGET),
+                single=self._single,
+            )
+            for s, y in pairs.newest(min(_PAIRS, steps)):  # older ones mislead
+                model.append(s, y)
+        return model
+
+    def direction(self, at: WorkingSet, tolerance: float) -> Direction | None:
+        """Solve the inner problem; None without a model."""
+        if self.model is None:
+            return None
+        iteration = self._record.iteration
+        return self.model.solve(
+            at.w,
+            at.g,
+            self._record.penalty,
+            tolerance=tolerance,
+            rough=iteration - self._first < _ROUGH_STEPS,
+            seed=self._seed + iteration,
+        )
+
+    def learn(self, s: Floats, y: Floats, step: Step) -> None:
+        """Take in the pair of a step."""
+        if self.model is not None:
+            self.model.append(s, y)
+        if step.trials > 1:
+            self._objective = math.inf  # they miss curvature that others may meet
