@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,25 @@ def measure() -> Ceilings:
         subprocess.run(["cc", *flags, str(SOURCE), "-o", str(library)], check=True)
         loops: Any = ctypes.CDLL(str(library))
         return _measure(loops)
+
+
+def streaming(n_threads: int) -> float:
+    """Return the bytes per second that so many threads read and write beside each other.
+
+    Each adds one array to another, which no cache holds; wall-clock time.
+    """
+    pairs = [np.ones((2, DRAM // 16)) for _ in range(n_threads)]
+
+    def add(pair: Any) -> None:
+        np.add(pair[0], pair[1], out=pair[1])
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        seconds = []
+        for _ in range(REPETITIONS):
+            began = time.perf_counter()
+            list(pool.map(add, pairs))
+            seconds.append(time.perf_counter() - began)
+    return n_threads * 1.5 * DRAM / min(seconds)
 
 
 def _measure(loops: Any) -> Ceilings:

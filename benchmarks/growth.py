@@ -32,6 +32,8 @@ from benchmarks.tables import markdown, seconds
 from benchmarks.versions import fingerprint_of_sources, machine
 from scipy import sparse
 
+from benchmarks import ceilings
+
 TOL = 1e-4
 BASE = replace(MANY, n_sequences=6250)  # 125,000 tokens
 BASE_LAM = 25.0
@@ -113,6 +115,8 @@ def threads(*, quick: bool) -> list[Row]:
 
     Each number of threads runs in turn, and the fastest run of each counts: what differs between
     runs is what others do on the machine.
+    Beside it stands the rate at which so many threads read and write memory, where no cache helps:
+    what waits for memory gains no more than that does.
     """
     shape, lam = (BASE, BASE_LAM) if quick else (MANY, MANY_LAM)
     runs: dict[int, list[PeerRun]] = {1: [], 2: []}
@@ -131,6 +135,7 @@ def threads(*, quick: bool) -> list[Row]:
         | {
             "slowest": max(other.train_seconds for other in runs[n]),
             "times faster": fastest[1].train_seconds / run.train_seconds,
+            "memory, GB/s": ceilings.streaming(n) / 1e9,
         }
         for n, run in fastest.items()
     ]
