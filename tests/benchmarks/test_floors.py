@@ -1,8 +1,11 @@
+import itertools
 from dataclasses import replace
 
 from benchmarks.ceilings import Ceilings
 from benchmarks.floors import floors, rows, table
 from benchmarks.kernel_times import Sizes
+
+from benchmarks import ceilings
 
 ONE = Ceilings(
     fma=1e9, read_l1=1e12, read_l2=1e12, read_l3=1e12, read_dram=1e12, load=2e9, store=1e9
@@ -52,3 +55,11 @@ def test_a_kernel_below_its_floor_is_marked():
 def test_reading_rates_are_of_the_cache_that_holds_the_array():
     c = Ceilings(fma=1, read_l1=4, read_l2=3, read_l3=2, read_dram=1, load=1, store=1)
     assert [c.read(n) for n in (1 << 10, 1 << 18, 1 << 23, 1 << 28)] == [4, 3, 2, 1]
+
+
+def test_streaming_counts_the_bytes_of_all_threads(monkeypatch):
+    monkeypatch.setattr(ceilings, "DRAM", 1 << 20)  # bytes
+    clock = itertools.count()  # a second for every round
+    monkeypatch.setattr(ceilings.time, "perf_counter", lambda: float(next(clock)))
+    assert ceilings.streaming(1) == 1.5 * 2**20  # one array read, the other read and written
+    assert ceilings.streaming(2) == 3.0 * 2**20
