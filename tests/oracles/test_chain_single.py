@@ -247,6 +247,9 @@ def test_many_trials_too_far_out_end_it(monkeypatch):
     assert isinstance(rounded._scores, DoubleScores)
 
 
+LAST_STEPS = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
+
+
 class _Precisions:
     """Where a run is in single precision, and the objective there."""
 
@@ -259,11 +262,10 @@ class _Precisions:
 
 
 def test_steps_below_the_rounding_of_the_loss_stay_in_single_precision(monkeypatch):
-    problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
     runs = {}
     for least in (1.0, 1e-11):  # of the objective; 1 makes all such steps in double precision
         monkeypatch.setattr(unseen, "_LEAST", least)
-        oracle = problem.oracle()
+        oracle = LAST_STEPS.oracle()
         runs[least] = seen = _Precisions(oracle)
         found = ProxQN().minimize(
             oracle, ElasticNet(2.0), SparseVector.empty(), tol=1e-9, max_iter=500, callback=seen
@@ -278,17 +280,15 @@ def test_steps_below_the_rounding_of_the_loss_stay_in_single_precision(monkeypat
 
 def test_rounding_does_not_keep_it_in_single_precision_for_ever(monkeypatch):
     monkeypatch.setattr(unseen, "_LEAST", 0.0)
-    problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
     found = ProxQN().minimize(
-        problem.oracle(), ElasticNet(2.0), SparseVector.empty(), tol=1e-12, max_iter=500
+        LAST_STEPS.oracle(), ElasticNet(2.0), SparseVector.empty(), tol=1e-12, max_iter=500
     )
     assert found.status.success
 
 
 def test_a_step_that_is_too_long_is_shortened_by_its_derivatives():
     """Along a direction four times too long a quarter of it is taken, without the objective."""
-    problem = random_chain(8, n_labels=5, n_features=60, n_sequences=400, max_length=12)
-    oracle = single(problem)
+    oracle = single(LAST_STEPS)
     penalty = ElasticNet(2.0)
     found = ProxQN().minimize(oracle, penalty, SparseVector.empty(), tol=1e-9, max_iter=500)
     oracle.set_single(True)
