@@ -115,6 +115,7 @@ def threads(*, quick: bool) -> list[Row]:
 
     Each number of threads runs in turn, and the fastest run of each counts: what differs between
     runs is what others do on the machine.
+
     Beside it stands the rate at which so many threads read and write memory, where no cache helps:
     what waits for memory gains no more than that does.
     """
