@@ -224,7 +224,7 @@ class FeatureKernel {
             to_numpy(std::move(found.value_start)), to_numpy(std::move(found.values), found.n_values)};
   }
 
-  std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>> run_columns(
+  ColumnsResult run_columns(
       Array<const std::int64_t> coordinates, std::int64_t n_labels, std::int64_t n_slots,
       Array<const std::int32_t> slot, Array<const std::int32_t> run,
       Array<const std::int32_t> first, Array<const std::int32_t> second,
@@ -234,11 +234,10 @@ class FeatureKernel {
     {
       nb::gil_scoped_release release;
       const proxqn::RunTokens tokens(n_slots, slot.shape(0), slot.data(), run.data(), first.data(),
-                                     second.data());
-      J = proxqn::run_columns(f, coordinates.data(), coordinates.shape(0), n_labels, tokens,
-                              scale.data(), n_jobs);
+                                     second.data(), scale.data());
+      J = proxqn::run_columns(f, coordinates.data(), coordinates.shape(0), n_labels, tokens, n_jobs);
     }
-    return {to_numpy(std::move(J.start)), to_numpy(std::move(J.row)), to_numpy(std::move(J.value))};
+    return to_numpy(std::move(J));
   }
 
   std::tuple<Array<std::int64_t>, Array<std::int32_t>> observed_pairs(
@@ -486,6 +485,8 @@ NB_MODULE(_kernels, m) {
   m.def("transpose", &transpose<std::int64_t>, "indptr"_a.noconvert(), "entry_column"_a,
         "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
         "entry"_a.noconvert().none(), transpose_doc);
+  m.def("pair_columns", &pair_columns, "pairs"_a, "n_labels"_a, "run"_a, "first"_a, "second"_a,
+        "scale"_a, "The differences of the counts of label pairs in runs, by pair.");
   m.def("inner_products", &inner_products, "A"_a, "B"_a, "out"_a.noconvert(), "n_jobs"_a,
         "Write A B' into out.");
   bind_inner<double>(m);

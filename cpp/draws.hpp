@@ -224,66 +224,132 @@ struct Columns {
 struct RunTokens {
   struct Token {
     std::int32_t run, first, second;
+    float scale;
   };
   std::vector<std::int32_t> begin;  // [n_slots+2] where those of a slot begin; the last for filling
   std::vector<Token> tokens;
 
   RunTokens(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot, const std::int32_t* run,
-            const std::int32_t* first, const std::int32_t* second)
+            const std::int32_t* first, const std::int32_t* second, const float* scale)
       : begin(n_slots + 2, 0), tokens(n) {
     for (std::int64_t i = 0; i < n; ++i) ++begin[slot[i] + 2];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    for (std::int64_t i = 0; i < n; ++i) tokens[begin[slot[i] + 1]++] = {run[i], first[i], second[i]};
+    for (std::int64_t i = 0; i < n; ++i)
+      tokens[begin[slot[i] + 1]++] = {run[i], first[i], second[i], scale[run[i]]};
   }
+};
+
+// Entries of J in the order of a column's slots. Most of what is looked at is not wanted, which no
+// processor foresees: it is written all the same, and overwritten by the next.
+class RunEntries {
+ public:
+  struct Entry {
+    std::int32_t coordinate, row;
+    float value;
+  };
+  std::vector<Entry> all;
+
+  // Adds those of the coordinates [begin, end), which are of one column.
+  void add(const Features& f, const RunTokens& tokens, const std::int64_t* coordinates,
+           std::int64_t begin, std::int64_t end, std::int64_t L) {
+    const std::int64_t column = coordinates[begin] / L, first = f.start[column];
+    const std::int64_t n = f.start[column + 1] - first;
+    const double* values = f.column_values(column);
+    place_.resize(L, -1);
+    for (std::int64_t j = begin; j < end; ++j) place_[coordinates[j] % L] = static_cast<std::int32_t>(j);
+    if (static_cast<std::int64_t>(met_.size()) < n) met_.resize(n);
+    std::int64_t n_met = 0, n_tokens = 0;  // entries of the column where there are tokens
+    for (std::int64_t e = 0; e < n; ++e) {
+      const std::int32_t* at = tokens.begin.data() + f.slots[first + e];
+      met_[n_met] = static_cast<std::int32_t>(e);
+      n_met += at[0] < at[1];
+      n_tokens += at[1] - at[0];
+    }
+    if (static_cast<std::int64_t>(some_.size()) < 2 * n_tokens + 1) some_.resize(2 * n_tokens + 1);
+    Entry* to = some_.data();
+    for (std::int64_t i = 0; i < n_met; ++i) {
+      const std::int32_t* at = tokens.begin.data() + f.slots[first + met_[i]];
+      const double x = values ? values[met_[i]] : 1.0;
+      for (std::int32_t k = at[0]; k < at[1]; ++k) {
+        const RunTokens::Token& token = tokens.tokens[k];
+        const auto v = static_cast<float>(x * token.scale);
+        *to = {place_[token.first], token.run, v};
+        to += to->coordinate >= 0;
+        *to = {place_[token.second], token.run, -v};
+        to += to->coordinate >= 0;
+      }
+    }
+    all.insert(all.end(), some_.data(), to);
+    for (std::int64_t j = begin; j < end; ++j) place_[coordinates[j] % L] = -1;
+  }
+
+ private:
+  std::vector<std::int32_t> place_;  // [L] of a label among the coordinates, or -1
+  std::vector<std::int32_t> met_;
+  std::vector<Entry> some_;
 };
 
 // The columns of J of some coordinates c L + y, those of a column together.
 inline Columns run_columns(const Features& f, const std::int64_t* coordinates, std::int64_t n,
-                           std::int64_t L, const RunTokens& tokens, const float* scale,
-                           int n_jobs) {
+                           std::int64_t L, const RunTokens& tokens, int n_jobs) {
   constexpr std::int64_t chunk = 64;       // coordinates, and all that are left of the last column
   std::vector<std::int64_t> bounds(1, 0);  // of chunks of coordinates
   for (std::int64_t j = chunk; j < n; ++j)
     if (j - bounds.back() >= chunk && coordinates[j] / L != coordinates[j - 1] / L) bounds.push_back(j);
   bounds.push_back(n);
-  // Calls entry(place of a coordinate, row, value) for the coordinates [begin, stop) of one column.
-  const auto visit = [&](std::int64_t begin, std::int64_t stop, std::vector<std::int64_t>& place,
-                         const auto& entry) {
-    const std::int64_t column = coordinates[begin] / L;
-    const double* values = f.column_values(column);
-    for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = j;
-    for (std::int64_t e = f.start[column]; e < f.start[column + 1]; ++e) {
-      const std::int32_t* at = tokens.begin.data() + f.slots[e];
-      if (at[0] == at[1]) continue;
-      const double x = values ? values[e - f.start[column]] : 1.0;
-      for (std::int32_t k = at[0]; k < at[1]; ++k) {
-        const RunTokens::Token& token = tokens.tokens[k];
-        const auto v = static_cast<float>(x * scale[token.run]);
-        if (place[token.first] >= 0) entry(place[token.first], token.run, v);
-        if (place[token.second] >= 0) entry(place[token.second], token.run, -v);
-      }
-    }
-    for (std::int64_t j = begin; j < stop; ++j) place[coordinates[j] % L] = -1;
-  };
-  const auto all = [&](const auto& entry) {
-    parallel_for(static_cast<std::int64_t>(bounds.size()) - 1, n_jobs, [&](std::int64_t i) {
-      std::vector<std::int64_t> place(L, -1);
-      for (std::int64_t begin = bounds[i], stop; begin < bounds[i + 1]; begin = stop) {
-        for (stop = begin + 1; stop < n && coordinates[stop] / L == coordinates[begin] / L;) ++stop;
-        visit(begin, stop, place, entry);
-      }
-    });
-  };
+  const auto n_chunks = static_cast<std::int64_t>(bounds.size()) - 1;
+  std::vector<std::vector<RunEntries::Entry>> found(n_chunks);
   Columns J;
   J.start.assign(n + 1, 0);
-  all([&](std::int64_t j, std::int32_t, float) { ++J.start[j + 1]; });
+  parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
+    RunEntries entries;
+    for (std::int64_t begin = bounds[i], end; begin < bounds[i + 1]; begin = end) {
+      for (end = begin + 1; end < n && coordinates[end] / L == coordinates[begin] / L;) ++end;
+      entries.add(f, tokens, coordinates, begin, end, L);
+    }
+    found[i] = std::move(entries.all);
+    for (const auto& x : found[i]) ++J.start[x.coordinate + 1];
+  });
   std::partial_sum(J.start.begin(), J.start.end(), J.start.begin());
   J.row.resize(J.start[n]);
   J.value.resize(J.start[n]);
-  std::vector<std::int64_t> end(J.start.begin(), J.start.end() - 1);
-  all([&](std::int64_t j, std::int32_t r, float v) {
-    J.row[end[j]] = r;
-    J.value[end[j]++] = v;
+  parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
+    std::vector<std::int64_t> next(J.start.begin() + bounds[i], J.start.begin() + bounds[i + 1]);
+    for (const auto& x : found[i]) {
+      const std::int64_t at = next[x.coordinate - bounds[i]]++;
+      J.row[at] = x.row;
+      J.value[at] = x.value;
+    }
+  });
+  return J;
+}
+
+// Those of some label pairs y L + y', ascending: how often each is met by the one labeling of a run, less
+// how often by the other. edges: their numbers and the pairs at them.
+struct RunEdges {
+  const std::int32_t *run, *first, *second;
+  std::int64_t n;
+};
+inline Columns pair_columns(const std::int64_t* pairs, std::int64_t n, std::int64_t n_pairs,
+                            const RunEdges& edges, const float* scale) {
+  std::vector<std::int32_t> place(n_pairs, -1);
+  for (std::int64_t i = 0; i < n; ++i) place[pairs[i]] = static_cast<std::int32_t>(i);
+  const auto each = [&](const auto& body) {
+    for (std::int64_t e = 0; e < edges.n; ++e)
+      if (const std::int32_t i = place[edges.first[e]]; i >= 0) body(i, e, 1.0f);
+    for (std::int64_t e = 0; e < edges.n; ++e)
+      if (const std::int32_t i = place[edges.second[e]]; i >= 0) body(i, e, -1.0f);
+  };
+  Columns J;
+  J.start.assign(n + 1, 0);
+  each([&](std::int32_t i, std::int64_t, float) { ++J.start[i + 1]; });
+  std::partial_sum(J.start.begin(), J.start.end(), J.start.begin());
+  J.row.resize(J.start[n]);
+  J.value.resize(J.start[n]);
+  std::vector<std::int64_t> next(J.start.begin(), J.start.end() - 1);
+  each([&](std::int32_t i, std::int64_t e, float sign) {
+    J.row[next[i]] = edges.run[e];
+    J.value[next[i]++] = sign * scale[edges.run[e]];
   });
   return J;
 }

@@ -51,6 +51,26 @@ static DrawsResult to_numpy(proxqn::Draws&& d) {
           to_numpy(std::move(d.edge_second)), to_numpy(std::move(d.scale))};
 }
 
+using ColumnsResult = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
+static ColumnsResult to_numpy(proxqn::Columns&& J) {
+  return {to_numpy(std::move(J.start)), to_numpy(std::move(J.row)), to_numpy(std::move(J.value))};
+}
+
+static ColumnsResult pair_columns(Array<const std::int64_t> pairs, std::int64_t n_labels,
+                                  Array<const std::int32_t> run, Array<const std::int32_t> first,
+                                  Array<const std::int32_t> second, Array<const float> scale) {
+  expect(first.shape(0) == run.shape(0) && second.shape(0) == run.shape(0),
+         "two label pairs an edge expected");
+  proxqn::Columns J;
+  {
+    nb::gil_scoped_release release;
+    const proxqn::RunEdges edges{run.data(), first.data(), second.data(),
+                                 static_cast<std::int64_t>(run.shape(0))};
+    J = proxqn::pair_columns(pairs.data(), pairs.shape(0), n_labels * n_labels, edges, scale.data());
+  }
+  return to_numpy(std::move(J));
+}
+
 template <class R>
 static void bind_sampled(nb::module_& m, const char* name) {
   using Kernel = SampledKernel<R>;

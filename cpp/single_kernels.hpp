@@ -401,6 +401,7 @@ PROXQN_INLINE void backward_singles(const ChainOf<float>& c, const Transitions<f
 PROXQN_KERNEL void forward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
                                  std::int64_t chunk, double step, double* losses) {
   switch (m.padded_labels / kLanes) {
+    case 2: return forward_singles<2>(c, m, chunk, step, losses);
     case 3: return forward_singles<3>(c, m, chunk, step, losses);
     case 4: return forward_singles<4>(c, m, chunk, step, losses);
     default: return forward_singles<0>(c, m, chunk, step, losses);
@@ -409,6 +410,7 @@ PROXQN_KERNEL void forward_chunk(const ChainOf<float>& c, const Transitions<floa
 PROXQN_KERNEL void backward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
                                   std::int64_t chunk, double step, double* G) {
   switch (m.padded_labels / kLanes) {
+    case 2: return backward_singles<2>(c, m, chunk, step, G);
     case 3: return backward_singles<3>(c, m, chunk, step, G);
     case 4: return backward_singles<4>(c, m, chunk, step, G);
     default: return backward_singles<0>(c, m, chunk, step, G);

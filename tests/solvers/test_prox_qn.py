@@ -248,6 +248,19 @@ def test_warming_up_on_a_subsample_changes_the_path_and_not_the_optimum():
     assert results[0].trace[0].nnz == 0
 
 
+@pytest.mark.parametrize("draws", [0.0, 1.0])
+def test_sweeps_wait_where_the_last_one_found_nothing_new(draws):
+    problem = random_chain(0, n_labels=5, n_features=60, n_sequences=150, max_length=8)
+    lazy, eager = (
+        minimize(problem.oracle(), 2.0, solver=ProxQN(draws=draws, lazy=lazy), tol=1e-9)
+        for lazy in (True, False)
+    )
+    assert lazy.success
+    assert lazy.fun == pytest.approx(eager.fun, rel=2e-9)
+    assert lazy.trace[-1].calls["sweep"] <= 0.8 * eager.trace[-1].calls["sweep"]
+    assert lazy.trace[-1].iteration <= 1.1 * eager.trace[-1].iteration
+
+
 @pytest.mark.parametrize(
     ("n_features", "lam", "alike"),
     [(30, 20.0, True), (3000, 0.3, False)],  # the second sample is learnt by heart

@@ -16,9 +16,10 @@ from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.sampled import SampledModel
 
 
-def random_columns(rng, n, n_rows, density=0.1):
+def random_columns(rng, n, n_rows, density=0.1, n_rare=0):
     counts = rng.binomial(n_rows, density, n)
     counts[: n // 20] *= 3  # frequent ones, and rows that stand twice
+    counts[n - n_rare :] = 1
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     row = rng.integers(0, n_rows, start[-1]).astype(np.int32)
     return SparseColumns(start, row, rng.normal(size=start[-1]).astype(np.float32), n_rows)
@@ -28,11 +29,12 @@ def both(columns, ridge=1.0):
     return [SampledModel(columns, ridge, kernels) for kernels in (_kernels, reference)]
 
 
-@pytest.mark.parametrize("n", [1, 40, 700])  # 700: more than the head
+# 700: more than the head; rare: few rows in which both the head and the others have entries.
+@pytest.mark.parametrize(("n", "n_rare"), [(1, 0), (40, 0), (700, 0), (700, 200)])
 @pytest.mark.parametrize("l2", [0.0, 0.5])
-def test_same_minimiser(n, l2):
+def test_same_minimiser(n, n_rare, l2):
     rng = np.random.default_rng(n)
-    models = both(random_columns(rng, n, 60), ridge=20.0)
+    models = both(random_columns(rng, n, 600 if n_rare else 60, n_rare=n_rare), ridge=20.0)
     for _ in range(20):
         s = rng.normal(size=n)
         y = 20.0 * s + rng.normal(size=n)

@@ -206,7 +206,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         split = np.searchsorted(coordinates, self._n_unigrams)
         column, label = np.divmod(coordinates[:split], self.n_labels)
         pairs = coordinates[split:] - self._n_unigrams
-        share = self._label_shares
+        share = (self._label_counts + 1.0) / (self.layout.n_tokens + self.n_labels)  # never 0
         pair_share = np.outer(share, share).ravel()[pairs]
         factor = 1.0 if self._weights is None else float(self._weights.mean())
         n_pairs = self.layout.n_tokens - self.layout.n_sequences
@@ -257,7 +257,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def _new_scores(self, kind: type[_Scores]) -> _Scores:
         return kind(
-            self._kernels, self.layout, self.data, self._labels, self.n_labels, self._weights
+            self._kernels, self.layout, self.data, self._labels, self._label_counts, self._weights
         )
 
     def subsample(self, share: float, seed: int) -> ChainOracle:
@@ -382,11 +382,11 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         }
 
     @cached_property
-    def _label_shares(self) -> Floats:
-        """Each label's share of the tokens, never 0."""
-        counts = np.bincount(self._labels[self.layout.token_slot], minlength=self.n_labels) + 1.0
-        shares: Floats = counts / counts.sum()
-        return shares
+    def _label_counts(self) -> Ints:
+        """Tokens of each label; slots without a token have the first label."""
+        counts = np.bincount(self._labels, minlength=self.n_labels)
+        counts[0] -= len(self._labels) - self.layout.n_tokens
+        return counts
 
     @property
     def _n_unigrams(self) -> int:

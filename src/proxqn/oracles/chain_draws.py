@@ -12,7 +12,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.problem import Ints, SparseColumns
 
 
 @final
@@ -38,20 +37,3 @@ class Draws:
     edge_first: NDArray[np.int32]  # y L + y' in the one labeling
     edge_second: NDArray[np.int32]
     scale: NDArray[np.float32]  # of each run's row
-
-    def pair_columns(self, pairs: Ints) -> SparseColumns:
-        """Return the differences of the counts of label pairs, by pair."""
-        pair = np.concatenate([self.edge_first, self.edge_second])
-        run = np.concatenate([self.edge_run, self.edge_run])
-        scale = self.scale[self.edge_run]
-        value = np.concatenate([scale, -scale])
-        # Other pairs come last. Two bytes are sorted in linear time.
-        smallest = np.min_scalar_type(len(pairs))
-        size = max(pair.max(initial=-1), pairs.max(initial=-1)) + 1
-        numbers = np.full(size, len(pairs), dtype=smallest)
-        numbers[pairs] = np.arange(len(pairs))
-        place = numbers[pair]
-        ends = np.cumsum(np.bincount(place, minlength=len(pairs))[: len(pairs)])
-        start = np.concatenate([[0], ends]).astype(np.int64)
-        order = np.argsort(place, kind="stable")[: start[-1]]
-        return SparseColumns(start, run[order], value[order], len(self.scale))

@@ -31,6 +31,8 @@ class ChainScores(ABC):
     ----------
     kernels : module
         ``proxqn._kernels`` or the reference.
+    label_counts : array of shape (n_labels,)
+        Tokens of each label.
     """
 
     def __init__(
@@ -39,11 +41,11 @@ class ChainScores(ABC):
         layout: SequenceLayout,
         data: FeatureIndexed,
         labels: NDArray[np.int32],
-        n_labels: int,
+        label_counts: Ints,
         weights: Floats | None,
     ) -> None:
-        self._features = feature_kernel(kernels, data)
-        self._n_labels, self._n_slots = n_labels, layout.stride
+        self._kernels, self._features = kernels, feature_kernel(kernels, data)
+        self._n_labels, self._n_slots = len(label_counts), layout.stride
         self.scores, self._change, self._alpha = (self._zeros(layout) for _ in range(3))
         self.moved = False  # whether the scores may differ from zero
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
@@ -91,7 +93,9 @@ class ChainScores(ABC):
 
     def pair_columns(self, pairs: Ints, draws: Draws) -> SparseColumns:
         """Return the differences of the counts of label pairs in the runs, by pair."""
-        return draws.pair_columns(pairs)
+        edges = draws.edge_run, draws.edge_first, draws.edge_second
+        start, row, value = self._kernels.pair_columns(pairs, self._n_labels, *edges, draws.scale)
+        return SparseColumns(start, row, value, len(draws.scale))
 
     @abstractmethod
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
@@ -139,14 +143,14 @@ class SingleScores(ChainScores):
         layout: SequenceLayout,
         data: FeatureIndexed,
         labels: NDArray[np.int32],
-        n_labels: int,
+        label_counts: Ints,
         weights: Floats | None,
     ) -> None:
-        counts = np.bincount(labels[layout.token_slot], minlength=n_labels)
-        self._order = np.argsort(-counts, kind="stable")  # place -> label
+        n_labels = len(label_counts)
+        self._order = np.argsort(-label_counts, kind="stable")  # place -> label
         self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
         self._rank[self._order] = np.arange(n_labels)
-        super().__init__(kernels, layout, data, self._rank[labels], n_labels, weights)
+        super().__init__(kernels, layout, data, self._rank[labels], label_counts, weights)
 
     def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
         return aligned_zeros((-(-self._n_labels // 8), layout.stride * 8), np.float32)

@@ -255,3 +255,24 @@ class Features:
         seen = [np.unique(labels[rows]) for rows, _ in self.columns]
         start = np.concatenate([[0], np.cumsum([len(s) for s in seen])]).astype(np.int64)
         return start, np.concatenate([*seen, np.empty(0)]).astype(np.int32)
+
+
+def pair_columns(
+    pairs: Ints,
+    n_labels: int,
+    run: NDArray[np.int32],
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    scale: NDArray[np.float32],
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
+    """Return the differences of the counts of label pairs in runs, by pair."""
+    found = [(np.flatnonzero(first == pair), np.flatnonzero(second == pair)) for pair in pairs]
+    counts = [len(one) + len(other) for one, other in found]
+    edges = np.concatenate([edge for both in found for edge in both] or [run[:0]])
+    signs = [np.repeat([1, -1], [len(one), len(other)]) for one, other in found]
+    row = run[edges]
+    return (
+        np.cumsum([0, *counts]),
+        row,
+        (np.concatenate([*signs, np.empty(0)]) * scale[row]).astype(np.float32),
+    )

@@ -88,7 +88,7 @@ class ProxQN:
     lazy : bool
         Save bookkeeping on large working sets: variables leave in batches of a tenth, pairs in
         batches of a fifth, and γ follows in steps of 2. Most iterations then add a pair to B
-        instead of forming it anew.
+        instead of forming it anew. After a sweep that found no new variable an epoch is longer.
     single : bool
         Work in single precision, where the oracle can, until its derivatives lead no further
         (``solvers/unseen.py``); what is proved and returned is always in double precision.
@@ -249,14 +249,13 @@ class _Run:
         if status is not None:
             return status
         self.violation = record.certificate.kkt
-        cooling = _SKETCH_COOLING if self.sketches else settings.cooling
-        self.tolerance = cooling * min(self.tolerance, self.violation)
         if (self.cold or self.sketches) and settings.shrink and settings.first_share < 1.0:
             at = at.take(at.most_violating(self._most_at_first(at)))
         diagonal = self.oracle.curvatures(at.coordinates) ** settings.scaling_power
         if settings.shrink and not settings.keep_memory:
             self.model.clear()
         rows = self.at.positions_in(at.coordinates)
+        self._cool(found=bool(rows.min(initial=0) < 0))
         self.model.replace_rows(rows, diagonal)
         if record.epoch == 1 and self.unscaled:
             self.model.gamma = curvature.measure(
@@ -269,6 +268,13 @@ class _Run:
             self.drawn.model = None
         self.until = record.iteration + _DRAWN_STEPS
         return None
+
+    def _cool(self, *, found: bool) -> None:
+        """Set the tolerance of an epoch, at whose beginning new variables were found or not."""
+        cooling = _SKETCH_COOLING if self.sketches else self.settings.cooling
+        if self.settings.lazy and not found:
+            cooling **= 2  # the sweep came too early: let the next one wait
+        self.tolerance = cooling * min(self.tolerance, self.violation)
 
     def _may_draw(self) -> bool:
         """Whether drawn curvature is better than that of the pairs."""

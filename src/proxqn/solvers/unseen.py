@@ -17,7 +17,7 @@ from proxqn.solvers.recording import Recorder
 from proxqn.solvers.working_set import WorkingSet
 
 _ROUNDING = 1e-6  # of the objective, with room: on text; less elsewhere
-_LEAST = 1e-11  # of the objective: a step that promises less is for double precision
+_LEAST = 1e-12  # of the objective: a step that promises less is for double precision
 _TRIALS = 4
 _STEPS = 64  # at most, until one promises half as much
 
