@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-
 @final
 @dataclass(frozen=True)
 class Sampling:

@@ -268,7 +268,7 @@ def pair_columns(
     """Return the differences of the counts of label pairs in runs, by pair."""
     found = [(np.flatnonzero(first == pair), np.flatnonzero(second == pair)) for pair in pairs]
     counts = [len(one) + len(other) for one, other in found]
-    edges = np.concatenate([edge for both in found for edge in both] or [run[:0]])
+    edges = np.concatenate([np.empty(0, np.int64), *itertools.chain.from_iterable(found)])
     signs = [np.repeat([1, -1], [len(one), len(other)]) for one, other in found]
     row = run[edges]
     return (
