@@ -236,6 +236,13 @@ def test_few_samples_let_few_variables_in_at_first_and_all_they_need_in_the_end(
     assert few.fun == pytest.approx(many.fun, rel=1e-7)
 
 
+def test_large_weights_under_a_ridge_keep_no_others_out(monkeypatch):
+    monkeypatch.setattr(prox_qn, "_MIN_FIRST", 10)  # fewer than have a weight
+    problem = random_chain(5, n_labels=4, n_features=40, n_sequences=100, density=0.1)
+    result = minimize(problem.oracle(), 0.05, l2=0.1, tol=1e-8, max_iter=300)
+    assert result.success
+
+
 def test_warming_up_on_a_subsample_changes_the_path_and_not_the_optimum():
     problem = random_chain(6, n_labels=3, n_features=30, n_sequences=3000, density=0.1)
     results = [
@@ -299,6 +306,36 @@ def test_draws_serve_as_long_as_little_is_gained(monkeypatch):
         n_draws.append(last.calls["draw"])
     assert n_draws[1] < n_draws[0]
     assert results[0].fun == pytest.approx(results[1].fun, rel=2e-9)
+
+
+def test_draws_whose_inner_problems_are_left_half_solved_are_given_up():
+    problem = random_chain(  # 60 features a token: J is dense, and its columns are alike
+        57, n_labels=2, n_features=206, n_sequences=1233, max_length=10, density=0.3
+    )
+    result = minimize(problem.oracle(), 0.6, tol=1e-4, max_iter=150)
+    assert result.success
+    draws = [row.calls["draw"] for row in result.trace]
+    assert draws[20] > 2.0
+    assert draws[-1] - draws[70] <= 3.0  # one an epoch, to see whether J has become smaller
+
+
+def test_steps_that_are_often_refused_raise_the_ridge(monkeypatch):
+    problem = random_chain(
+        200,
+        n_labels=2,
+        n_features=195,
+        n_sequences=369,
+        max_length=13,
+        density=0.3,
+        binary=False,
+    )
+    refused = []
+    for often in (1.0, 0.4):
+        monkeypatch.setattr(drawn, "_OFTEN", often)
+        result = minimize(problem.oracle(), 0.0256, tol=1e-4, max_iter=300)
+        assert result.success
+        refused.append(sum(row.trials - 1 for row in result.trace))
+    assert refused[1] < 0.5 * refused[0]
 
 
 # --- settings --------------------------------------------------------------------------------

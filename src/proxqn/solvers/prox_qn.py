@@ -250,22 +250,25 @@ class _Run:
             return status
         self.violation = record.certificate.kkt
         if (self.cold or self.sketches) and settings.shrink and settings.first_share < 1.0:
-            at = at.take(at.most_violating(self._most_at_first(at)))
+            at = at.take(at.most_violating(self._most_at_first(at), self.penalty.l2))
         diagonal = self.oracle.curvatures(at.coordinates) ** settings.scaling_power
         if settings.shrink and not settings.keep_memory:
             self.model.clear()
         rows = self.at.positions_in(at.coordinates)
-        self._cool(found=bool(rows.min(initial=0) < 0))
         self.model.replace_rows(rows, diagonal)
         if record.epoch == 1 and self.unscaled:
             self.model.gamma = curvature.measure(
                 self.oracle, self.penalty, at, point.loss, diagonal
             )
         self.at = at
+        drew = self.drawn.model is not None
         if self._may_draw():
             self.drawn.renew(at, rows, self.model)
         else:
             self.drawn.model = None
+        if drew and self.drawn.model is None:
+            self.tolerance = math.inf  # short epochs had tightened it
+        self._cool(found=bool(rows.min(initial=0) < 0))
         self.until = record.iteration + _DRAWN_STEPS
         return None
 

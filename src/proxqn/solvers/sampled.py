@@ -57,6 +57,11 @@ class SampledModel:
         affordable = budget / max(_PASS_COST * len(columns.row), 1)
         self._passes = int(np.clip(affordable, _FEW_PASSES, _MANY_PASSES))
 
+    @property
+    def starved(self) -> bool:
+        """Whether the budget allows fewer passes than the inner problem may need."""
+        return self._passes < _MANY_PASSES
+
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where its curvature is not positive and it is left out."""
         return bool(self._model.append(s, y))

@@ -47,12 +47,16 @@ class WorkingSet:
         """Return the working set on these positions."""
         return WorkingSet(self.coordinates[positions], self.w[positions], self.g[positions])
 
-    def most_violating(self, limit: int) -> Ints:
-        """Return the positions of all nonzero weights and of the largest derivatives."""
+    def most_violating(self, limit: int, l2: float) -> Ints:
+        """Return the positions of all nonzero weights and of the largest derivatives.
+
+        The ridge takes part: a large weight has a large derivative of the loss alone.
+        """
         if len(self) <= limit:
             return np.arange(len(self))
-        level = np.partition(np.abs(self.g), len(self) - limit)[len(self) - limit]
-        return np.flatnonzero((self.w != 0.0) | (np.abs(self.g) >= level))
+        size = np.abs(self.g + l2 * self.w)
+        level = np.partition(size, len(self) - limit)[len(self) - limit]
+        return np.flatnonzero((self.w != 0.0) | (size >= level))
 
     def positions_in(self, coordinates: Ints) -> Ints:
         """Return where each of ``coordinates`` stands in this working set, -1 if nowhere."""
