@@ -286,7 +286,8 @@ def test_rounding_does_not_keep_it_in_single_precision_for_ever(monkeypatch):
     assert found.status.success
 
 
-def test_a_step_that_is_too_long_is_shortened_by_its_derivatives():
+@pytest.mark.parametrize("times", [4.0, 64.0])  # the rise of the first trials with 64 is seen
+def test_a_step_that_is_too_long_is_shortened_by_its_derivatives(times):
     """Along a direction four times too long a quarter of it is taken, without the objective."""
     oracle = single(LAST_STEPS)
     penalty = ElasticNet(2.0)
@@ -300,8 +301,10 @@ def test_a_step_that_is_too_long_is_shortened_by_its_derivatives():
     way = np.zeros(len(run.at))
     place = np.searchsorted(run.at.coordinates, found.weights.coordinates)
     way[place] = found.weights.values - off.values
-    step, g = run._step(4.0 * way)
-    assert (step.alpha, step.trials) == (0.25, 3)
+    step, g = run._step(times * way)
+    assert (step.alpha, step.trials) == (1.0 / times, 1 + np.log2(times))
     assert -1e-6 < step.objective / record.point.objective - 1.0 < 0.0
     np.testing.assert_array_equal(g, oracle.gradient(run.at.coordinates))
-    assert run._step(-4.0 * way) is None
+    assert oracle.single
+    assert run._step(-4.0 * way) is None  # and it goes back
+    np.testing.assert_allclose(oracle.gradient(run.at.coordinates), g, atol=1e-4 * penalty.lam)

@@ -269,7 +269,8 @@ class _Run:
         if drew and self.drawn.model is None:
             self.tolerance = math.inf  # short epochs had tightened it
         self._cool(found=bool(rows.min(initial=0) < 0))
-        self.until = record.iteration + _DRAWN_STEPS
+        drawing = self.drawn.model is not None
+        self.until = record.iteration + _DRAWN_STEPS if drawing else math.inf
         return None
 
     def _cool(self, *, found: bool) -> None:
@@ -306,9 +307,8 @@ class _Run:
 
     def _should_look(self) -> bool:
         """Whether it is time to look at all variables again, whatever has been reached."""
-        if self.drawn.model is not None:
-            return self.record.iteration >= self.until
-        return self.cold and self.record.iteration == 1  # the paper's M̂ = ∞
+        first = self.cold and self.record.iteration == 1  # the paper's M̂ = ∞
+        return first or self.record.iteration >= self.until
 
     def _within_reach(self) -> bool:
         """Whether the run would end if no variable outside the working set were violated.
@@ -325,9 +325,11 @@ class _Run:
         """Make one step: inner problem, line search, update. None if all went well."""
         event = ""
         fallbacks = (self._with_measured_scale, self._with_cautious_scale, None)
-        first: list[Callable[[], None]] = [self._refine] if self.oracle.single else []
+        first: list[Callable[[], None]] = []
         if self.drawn.model is not None:
             first.append(self._without_draws)
+        if self.oracle.single:
+            first.append(self._refine)
         for fall_back in (*first, *fallbacks):
             direction = self._direction()
             step = self._step(direction.d) if direction is not None else None
@@ -344,8 +346,9 @@ class _Run:
         return Status.STALLED
 
     def _without_draws(self) -> None:
-        """Go back to the pairs alone."""
+        """Make a step with the pairs alone; other draws may do better from there."""
         self.drawn.model = None
+        self.until = self.record.iteration + 1
 
     def _with_measured_scale(self) -> None:
         """Go back to B = γD, with γ as found here: the old one may be of another place."""

@@ -18,7 +18,7 @@ from proxqn.solvers.working_set import WorkingSet
 
 _ROUNDING = 1e-6  # of the objective, with room: on text; less elsewhere
 _LEAST = 1e-12  # of the objective: a step that promises less is for double precision
-_TRIALS = 4
+_TRIALS = 8
 _STEPS = 64  # at most, until one promises half as much
 
 
@@ -38,26 +38,30 @@ class UnseenSteps:
     ) -> tuple[Step, Floats] | None:
         """Go along d, for which ``oracle.move`` has been called; the derivatives there as well.
 
-        A trial is gone to before they are known: with None the oracle may have left the iterate.
+        A trial is gone to before they are known; with None the oracle is back at the iterate.
         """
         if self._in_vain(record, -slope):
             return None
         oracle, penalty, point = record.oracle, record.penalty, record.point
-        alpha = 1.0
+        alpha, gone = 1.0, 0.0
         for trial in range(1, _TRIALS + 1):
             s = alpha * d
             rise = oracle.value_at(1.0) + penalty.value(at.w + s) - point.objective
-            if not rise <= _ROUNDING * point.objective:
-                break
-            oracle.accept(1.0)
-            g = oracle.gradient(at.coordinates)
-            losses = 0.5 * (at.g + g) * s
-            change = float((losses + penalty.change(at.w, s)).sum())
-            if change <= rule.sigma * alpha * slope:
-                loss = point.loss + float(losses.sum())
-                return Step(alpha, loss, point.objective + change, trial), g
+            if rise <= _ROUNDING * point.objective:
+                oracle.accept(1.0)
+                gone = alpha
+                g = oracle.gradient(at.coordinates)
+                losses = 0.5 * (at.g + g) * s
+                change = float((losses + penalty.change(at.w, s)).sum())
+                if change <= rule.sigma * alpha * slope:
+                    loss = point.loss + float(losses.sum())
+                    return Step(alpha, loss, point.objective + change, trial), g
             alpha *= rule.beta
-            oracle.move(SparseVector(at.coordinates, alpha * d - s).nonzero())
+            oracle.move(SparseVector(at.coordinates, (alpha - gone) * d).nonzero())
+        if gone:
+            oracle.move(SparseVector(at.coordinates, -gone * d).nonzero())
+            oracle.value_at(1.0)
+            oracle.accept(1.0)
         return None
 
     def _in_vain(self, record: Recorder, promise: float) -> bool:
