@@ -41,7 +41,7 @@ QUICK_BASE = Shape(1000, 20, 10, n_words=500, n_noise=500, noise_per_token=5)
 QUICK_LAM = 20.0
 LABELS = Shape(400, 50, 10, n_words=1000, n_noise=1000, noise_per_token=10)
 SAME_SOLUTION = 2 * TOL  # two objectives, each within a gap of TOL of the optimum
-THREAD_RUNS = 3
+THREAD_RUNS = 7
 Row = dict[str, Any]
 
 
