@@ -286,11 +286,9 @@ def test_rounding_does_not_keep_it_in_single_precision_for_ever(monkeypatch):
     assert found.status.success
 
 
-@pytest.mark.parametrize("times", [4.0, 64.0])  # the rise of the first trials with 64 is seen
-def test_a_step_that_is_too_long_is_shortened_by_its_derivatives(times):
-    """Along a direction four times too long a quarter of it is taken, without the objective."""
-    oracle = single(LAST_STEPS)
-    penalty = ElasticNet(2.0)
+def near_the_optimum():
+    """Return a run in single precision, its recorder, and the way to the optimum."""
+    oracle, penalty = single(LAST_STEPS), ElasticNet(2.0)
     found = ProxQN().minimize(oracle, penalty, SparseVector.empty(), tol=1e-9, max_iter=500)
     oracle.set_single(True)
     record = Recorder(MeteredOracle(oracle), penalty, tol=0.0, max_iter=9, callback=None)
@@ -301,10 +299,31 @@ def test_a_step_that_is_too_long_is_shortened_by_its_derivatives(times):
     way = np.zeros(len(run.at))
     place = np.searchsorted(run.at.coordinates, found.weights.coordinates)
     way[place] = found.weights.values - off.values
+    return run, record, way
+
+
+@pytest.mark.parametrize("times", [4.0, 64.0])  # the rise of the first trials with 64 is seen
+def test_a_step_that_is_too_long_is_shortened_by_its_derivatives(times):
+    """Along a direction four times too long a quarter of it is taken, without the objective."""
+    run, record, way = near_the_optimum()
     step, g = run._step(times * way)
     assert (step.alpha, step.trials) == (1.0 / times, 1 + np.log2(times))
     assert -1e-6 < step.objective / record.point.objective - 1.0 < 0.0
-    np.testing.assert_array_equal(g, oracle.gradient(run.at.coordinates))
-    assert oracle.single
-    assert run._step(-4.0 * way) is None  # and it goes back
-    np.testing.assert_allclose(oracle.gradient(run.at.coordinates), g, atol=1e-4 * penalty.lam)
+    np.testing.assert_array_equal(g, record.oracle.gradient(run.at.coordinates))
+    assert record.oracle.single
+    assert run._step(-4.0 * way) is None  # uphill: nothing is tried
+    np.testing.assert_array_equal(g, record.oracle.gradient(run.at.coordinates))
+
+
+def test_where_no_step_is_short_enough_it_goes_back_to_the_iterate():
+    run, record, way = near_the_optimum()
+    oracle, at, back = record.oracle, run.at, -64.0 * way  # and away from the optimum
+    promise = 1e-9 * record.point.objective  # which no length of it keeps
+    oracle.move(SparseVector(at.coordinates, back).nonzero())
+    assert run.unseen.search(record, at, back, -promise, run.settings.armijo) is None
+    left = np.abs(oracle.gradient(at.coordinates) - at.g).max()
+    oracle.move(SparseVector(at.coordinates, back / 128).nonzero())  # where the last trial was
+    oracle.value_at(1.0)
+    oracle.accept(1.0)
+    away = np.abs(oracle.gradient(at.coordinates) - at.g).max()
+    assert left < 0.1 * away
