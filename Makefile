@@ -14,7 +14,8 @@ CPP    := $(wildcard cpp/*.hpp cpp/*.cpp)
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja \
+	  "seqeval>=1.2"  # comes as source, whose own build needs must not be looked for in our environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[dev]"
 	touch $@
 
