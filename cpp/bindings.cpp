@@ -130,9 +130,14 @@ class ChainKernel {
 
 class FeatureKernel {
  public:
+  // start, places, columns and the list of each slot, as in TokenLists
+  using Lists = std::tuple<Array<const std::int64_t>, Array<const std::uint16_t>,
+                           Array<const std::int32_t>, std::optional<Array<const std::int32_t>>>;
+
   FeatureKernel(Array<const std::int64_t> start, Array<const std::int32_t> slots,
-                Array<const std::int64_t> value_start, Array<const double> values)
-      : start_(start), slots_(slots), value_start_(value_start), values_(values) {
+                Array<const std::int64_t> value_start, Array<const double> values,
+                std::optional<Lists> lists)
+      : start_(start), slots_(slots), value_start_(value_start), values_(values), lists_(lists) {
     expect(value_start.shape(0) + 1 == start.shape(0), "start must have n_columns + 1 entries");
   }
 
@@ -171,6 +176,7 @@ class FeatureKernel {
                            std::optional<Array<const std::int32_t>> pair_labels,
                            int n_jobs) const {
     const auto f = features();
+    expect_slots(residuals.shape(1) / proxqn::kLanes);
     proxqn::Sweep found;
     {
       nb::gil_scoped_release release;
@@ -197,6 +203,7 @@ class FeatureKernel {
       std::optional<Array<const std::int64_t>> pair_start,
       std::optional<Array<const std::int32_t>> pair_labels, int n_jobs) const {
     const auto f = features();
+    expect_slots(residuals.shape(1));
     proxqn::Sweep found;
     {
       nb::gil_scoped_release release;
@@ -257,8 +264,20 @@ class FeatureKernel {
 
  private:
   proxqn::Features features() const {
+    proxqn::TokenLists lists;
+    if (lists_) {
+      const auto& [start, places, columns, slot_list] = *lists_;
+      lists = {start.data(), places.data(), static_cast<std::int64_t>(columns.shape(0)),
+               columns.data(), slot_list ? slot_list->data() : nullptr};
+    }
     return {static_cast<std::int64_t>(value_start_.shape(0)), start_.data(), slots_.data(),
-            value_start_.data(), values_.data()};
+            value_start_.data(), values_.data(), lists};
+  }
+  void expect_slots(std::size_t n) const {
+    if (!lists_) return;
+    const auto& slot_list = std::get<3>(*lists_);
+    expect((slot_list ? slot_list->shape(0) : std::get<0>(*lists_).shape(0) - 1) == n,
+           "one list a slot expected");
   }
   // For products with floats, made by the first of them.
   proxqn::Index& index(int n_jobs) const {
@@ -269,6 +288,7 @@ class FeatureKernel {
   Array<const std::int32_t> slots_;
   Array<const std::int64_t> value_start_;
   Array<const double> values_;
+  std::optional<Lists> lists_;
   mutable std::once_flag indexed_;
   mutable std::unique_ptr<proxqn::Index> index_;
 };
@@ -338,11 +358,14 @@ template <class Index>
 static void transpose(Array<const Index> indptr, Array<const std::int32_t> entry_column,
                       Array<const std::int64_t> row_order, Array<const std::int32_t> row_slot,
                       Array<const std::int64_t> start, Array<std::int32_t> slots,
-                      std::optional<Array<Index>> entry) {
+                      std::optional<Array<Index>> entry,
+                      std::optional<Array<const std::int32_t>> place,
+                      Array<std::int64_t> list_start, Array<std::uint16_t> lists) {
   nb::gil_scoped_release release;
   proxqn::transpose<Index>(indptr.data(), entry_column.data(), row_order.data(), row_slot.data(),
                            row_order.shape(0), start.data(), start.shape(0) - 1, slots.data(),
-                           entry ? entry->data() : nullptr);
+                           entry ? entry->data() : nullptr, place ? place->data() : nullptr,
+                           list_start.shape(0) - 1, list_start.data(), lists.data());
 }
 
 template <class Rows>
@@ -448,8 +471,9 @@ NB_MODULE(_kernels, m) {
 
   nb::class_<FeatureKernel>(m, "Features")
       .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>,
-                    Array<const std::int64_t>, Array<const double>>(),
-           "start"_a, "slots"_a, "value_start"_a, "values"_a)
+                    Array<const std::int64_t>, Array<const double>,
+                    std::optional<FeatureKernel::Lists>>(),
+           "start"_a, "slots"_a, "value_start"_a, "values"_a, "lists"_a = nb::none())
       .def("move", &FeatureKernel::move, "coordinates"_a, "direction"_a, "change"_a.noconvert(),
            "dirty"_a.noconvert(), "n_jobs"_a)
       .def("gradient", &FeatureKernel::gradient, "coordinates"_a, "residuals"_a.noconvert(),
@@ -481,10 +505,19 @@ NB_MODULE(_kernels, m) {
   const char* transpose_doc = "CSR entries to columns, rows taken in the given order.";
   m.def("transpose", &transpose<std::int32_t>, "indptr"_a.noconvert(), "entry_column"_a,
         "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
-        "entry"_a.noconvert().none(), transpose_doc);
+        "entry"_a.noconvert().none(), "place"_a.none(), "list_start"_a.noconvert(),
+        "lists"_a.noconvert(), transpose_doc);
   m.def("transpose", &transpose<std::int64_t>, "indptr"_a.noconvert(), "entry_column"_a,
         "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
-        "entry"_a.noconvert().none(), transpose_doc);
+        "entry"_a.noconvert().none(), "place"_a.none(), "list_start"_a.noconvert(),
+        "lists"_a.noconvert(), transpose_doc);
+  m.def(
+      "clear",
+      [](Array<std::uint8_t> bytes, int n_jobs) {
+        nb::gil_scoped_release release;
+        proxqn::clear(bytes.data(), bytes.shape(0), n_jobs);
+      },
+      "bytes"_a.noconvert(), "n_jobs"_a, "Set all to zero.");
   m.def("pair_columns", &pair_columns, "pairs"_a, "n_labels"_a, "run"_a, "first"_a, "second"_a,
         "scale"_a, "The differences of the counts of label pairs in runs, by pair.");
   m.def("inner_products", &inner_products, "A"_a, "B"_a, "out"_a.noconvert(), "n_jobs"_a,

@@ -86,8 +86,9 @@ class PartSums {
         : x_(x), at_(std::lower_bound(x.columns_.begin(), x.columns_.end(), first)) {}
     // Whether column c is here; its first n sums then, n a multiple of eight.
     PROXQN_INLINE bool take(std::int64_t c, std::int64_t n, double* sums) {
+      while (at_ != x_.columns_.end() && *at_ < c) ++at_;
       if (at_ == x_.columns_.end() || *at_ != c) return false;
-      const S* from = x_.sums_.data() + (at_++ - x_.columns_.begin()) * x_.Lp_;
+      const S* from = x_.sums_.data() + (at_ - x_.columns_.begin()) * x_.Lp_;
       std::fill(sums, sums + n, 0.0);
       for (std::int64_t part = 0; part < x_.n_parts_; ++part, from += x_.size())
         for (std::int64_t y = 0; y < n; y += kLanes)

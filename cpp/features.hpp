@@ -2,7 +2,7 @@
 // its values there unless all are 1. A coordinate is column * L + label.
 //
 // Partial products walk one label's contiguous column of a label-major array [L][stride], label by
-// label, so that it stays in the L2 cache. The full sweep is in block_sweep.hpp.
+// label, so that it stays in the L2 cache. The full sweep is in sweep.hpp.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,12 +17,22 @@
 
 namespace proxqn {
 
+// For each slot the list of its frequent columns of ones. A sample of the slots has the lists of all.
+struct TokenLists {
+  const std::int64_t* start = nullptr;    // [n_lists+1] into places
+  const std::uint16_t* places = nullptr;  // among the columns
+  std::int64_t n_columns = 0;
+  const std::int32_t* columns = nullptr;    // [n_columns] ascending
+  const std::int32_t* slot_list = nullptr;  // [stride] -1 for none, or null: slot s has list s
+};
+
 struct Features {
   std::int64_t n_columns;
   const std::int64_t* start;        // [n_columns+1] into slots
   const std::int32_t* slots;        // ascending within a column
   const std::int64_t* value_start;  // [n_columns] into values, -1 for a column of ones
   const double* values;
+  TokenLists lists = {};
   const double* column_values(std::int64_t c) const {
     return value_start[c] < 0 ? nullptr : values + value_start[c];
   }
@@ -30,19 +40,37 @@ struct Features {
 
 // CSR rows -> columns. column_of maps an entry's CSR position to a column; row_slot a row to its
 // slot; rows are visited in slot order, so slots ascend within each column.
+//
+// place[n_columns], or null, says which columns the slots' lists should name, and how; -1 for not at all.
+// Then list_start[n_slots+1] and lists become those of TokenLists; lists has room for one more than all.
 template <class Index>
 void transpose(const Index* indptr, const std::int32_t* entry_column, const std::int64_t* row_order,
                const std::int32_t* row_slot, std::int64_t n_rows, const std::int64_t* start,
-               std::int64_t n_columns, std::int32_t* slots, Index* entry) {
+               std::int64_t n_columns, std::int32_t* slots, Index* entry, const std::int32_t* place,
+               std::int64_t n_slots, std::int64_t* list_start, std::uint16_t* lists) {
+  constexpr std::int64_t ahead = 32;  // rows: they stand elsewhere
   std::vector<std::int64_t> next(start, start + n_columns);
+  std::int64_t n_listed = 0, slot = 0;
   for (std::int64_t i = 0; i < n_rows; ++i) {
+    __builtin_prefetch(indptr + row_order[std::min(i + 2 * ahead, n_rows - 1)]);
+    const Index later = indptr[row_order[std::min(i + ahead, n_rows - 1)]];
+    __builtin_prefetch(entry_column + later);
+    __builtin_prefetch(entry_column + later + 16);
     const std::int64_t row = row_order[i];
+    if (place)
+      while (slot <= row_slot[row]) list_start[slot++] = n_listed;
     for (Index e = indptr[row]; e < indptr[row + 1]; ++e) {
-      const std::int64_t at = next[entry_column[e]]++;
+      const std::int32_t c = entry_column[e];
+      const std::int64_t at = next[c]++;
       slots[at] = row_slot[row];
       if (entry) entry[at] = e;
+      if (!place) continue;
+      lists[n_listed] = static_cast<std::uint16_t>(place[c]);  // anyway: nobody foresees which count
+      n_listed += place[c] >= 0;
     }
   }
+  if (place)
+    while (slot <= n_slots) list_start[slot++] = n_listed;
 }
 
 // (column, label) pairs that occur: labels of each column ascending. Two calls: count, then fill.

@@ -3,8 +3,10 @@
 // Threads live for one call only (about 30 µs against kernels of milliseconds): nothing to break
 // after a fork, nothing left in the process.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -37,6 +39,13 @@ void parallel_for(std::int64_t n_chunks, int n_jobs, const Body& body) {
   for (auto& thread : threads) thread.join();
   for (auto& error : errors)
     if (error) std::rethrow_exception(error);
+}
+
+inline void clear(std::uint8_t* bytes, std::int64_t n, int n_jobs) {
+  constexpr std::int64_t chunk = 1 << 22;
+  parallel_for((n + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
+    std::memset(bytes + i * chunk, 0, std::min(chunk, n - i * chunk));
+  });
 }
 
 }  // namespace proxqn

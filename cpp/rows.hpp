@@ -11,7 +11,7 @@
 #include <cstring>
 #include <vector>
 
-#include "block_sweep.hpp"
+#include "sweep.hpp"
 #include "eights.hpp"
 
 namespace proxqn {

@@ -77,7 +77,7 @@ inline Sweep sort_by_coordinate(const Sweep& s) {
   return sorted;
 }
 
-// The same answer as block_sweep.hpp's sweep over all pairs.
+// The same answer as sweep.hpp's sweep over all pairs.
 inline Sweep tile_sweep(const Features& f, std::int64_t n_labels, std::int64_t stride,
                         const double* residuals, double threshold, int n_jobs) {
   return sort_by_coordinate(sweep_leaving_out(threshold, [&](double level) {

@@ -7,7 +7,7 @@ columns of the input is free; a feature whose values are all 1 stores no values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -16,6 +16,28 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.problem import Ints
+
+_RARE = 64  # entries: a column with fewer is not listed by slot
+_MOST = 1 << 16  # columns listed: their numbers have two bytes
+_DENSE = 32  # a column with an entry in so many slots is dense
+
+
+@final
+@dataclass(frozen=True)
+class TokenLists:
+    """For each slot its frequent columns of ones, for sweeps slot by slot (``cpp/list_sums.hpp``)."""
+
+    start: Ints  # [n_lists + 1]
+    places: NDArray[np.uint16]  # among the columns
+    columns: NDArray[np.int32]  # ascending
+    slot_list: NDArray[np.int32] | None = None  # [n_slots] -1 for none; without: slot s has list s
+
+    def restricted(self, slot_map: NDArray[np.int32], n_slots: int) -> TokenLists:
+        """Return the lists of some slots of all: slot s becomes ``slot_map[s]``, or goes with -1."""
+        slot_list = np.full(n_slots, -1, dtype=np.int32)
+        old = np.flatnonzero(slot_map >= 0)
+        slot_list[slot_map[old]] = old if self.slot_list is None else self.slot_list[old]
+        return replace(self, slot_list=slot_list)
 
 
 @final
@@ -29,6 +51,7 @@ class FeatureIndexed:
     value_start: Ints  # [n_columns] into values, -1 for a column of ones
     values: NDArray[np.float64]
     n_features: int  # columns of the original matrix
+    lists: TokenLists | None = None
 
     @property
     def n_columns(self) -> int:
@@ -51,10 +74,13 @@ class FeatureIndexed:
         return sums
 
     @classmethod
-    def from_csr(cls, X: sp.csr_array, row_slot: NDArray[np.int32]) -> FeatureIndexed:
+    def from_csr(
+        cls, X: sp.csr_array, row_slot: NDArray[np.int32], n_slots: int | None = None
+    ) -> FeatureIndexed:
         """Index a CSR matrix by feature, row i standing in slot ``row_slot[i]``.
 
-        Entries that stand twice are added up: a column has a slot once.
+        Entries that stand twice are added up: a column has a slot once. With ``n_slots`` there are
+        lists by slot, too, where the data are sparse.
 
         Examples
         --------
@@ -72,14 +98,32 @@ class FeatureIndexed:
         real = _columns_with_values(X.data, entry_column, len(columns))
         entry = np.empty(len(entry_column), dtype=X.indptr.dtype) if real.any() else None
         order = np.argsort(row_slot, kind="stable")
-        _kernels.transpose(X.indptr, entry_column, order, row_slot, start, slots, entry)
+        listed = _listed(np.where(real, 0, counts), n_slots or 0)
+        place = None
+        if len(listed):
+            place = np.full(len(columns), -1, dtype=np.int32)
+            place[listed] = np.arange(len(listed))
+        list_start = np.empty((n_slots or 0) + 1, dtype=np.int64)
+        places = np.empty(counts[listed].sum() + 1, dtype=np.uint16)  # with room for what goes again
+        _kernels.transpose(
+            X.indptr, entry_column, order, row_slot, start, slots, entry, place, list_start, places
+        )
         value_start = np.full(len(columns), -1, dtype=np.int64)
         values = np.empty(0)
         if entry is not None:
             sizes = np.where(real, counts, 0)
             value_start[real] = (np.cumsum(sizes) - sizes)[real]
             values = X.data[entry[np.repeat(real, counts)]].astype(np.float64)
-        return cls(columns, start, slots, value_start, values, X.shape[1])
+        lists = None if place is None else TokenLists(list_start, places, listed)
+        return cls(columns, start, slots, value_start, values, X.shape[1], lists)
+
+
+def _listed(counts: Ints, n_slots: int) -> NDArray[np.int32]:
+    """Return the columns of ones to be listed by slot, given their entries; none of dense data."""
+    if counts[counts * _DENSE > n_slots].sum() > counts.sum() / 2:
+        return np.empty(0, dtype=np.int32)
+    least = _RARE if len(counts) <= _MOST else max(_RARE, np.partition(counts, -_MOST)[-_MOST] + 1)
+    return np.flatnonzero(counts >= least).astype(np.int32)
 
 
 def _compact(indices: NDArray[np.int32], n_features: int) -> tuple[Ints, NDArray[np.int32], Ints]:

@@ -24,7 +24,7 @@ from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles.chain_draws import Sampling
 from proxqn.oracles.chain_kernel import check, feature_kernel
-from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores
+from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores, Workspace
 from proxqn.problem import Floats, Ints, Oracle, SparseColumns, SparseVector, Sweep
 
 _MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
@@ -98,7 +98,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         slot_labels[layout.token_slot] = labels
         self._set_up(
             layout,
-            FeatureIndexed.from_csr(X, layout.token_slot),
+            FeatureIndexed.from_csr(X, layout.token_slot, layout.stride),
             slot_labels,
             n_labels,
             sample_weight,
@@ -157,7 +157,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             self._n_refused += 1
             if self._scores.moved and self._n_refused <= _MAX_REFUSED:
                 return math.inf
-            wider = self._new_scores(DoubleScores)
+            wider = self._new_scores(DoubleScores, self._new_workspace())
             wider.take_over(self._scores)
             wider.forward(*arguments)
             self._scores = wider
@@ -252,12 +252,23 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         large = self.n_labels * self.layout.stride >= _MANY_SCORES
         self._rounded = single and large and self._kernels is _kernels
         self._n_refused = 0
-        self.__dict__.pop("_scores", None)  # the old arrays go before the new ones come
-        self._scores = self._new_scores(SingleScores if self._rounded else DoubleScores)
+        kind = SingleScores if self._rounded else DoubleScores
+        self._scores = self._new_scores(kind, self._workspace)
 
-    def _new_scores(self, kind: type[_Scores]) -> _Scores:
+    def _new_workspace(self) -> Workspace:
+        size = self.n_labels, self.layout.stride
+        return Workspace(max(SingleScores.n_bytes(*size), DoubleScores.n_bytes(*size)))
+
+    def _new_scores(self, kind: type[_Scores], workspace: Workspace) -> _Scores:
         return kind(
-            self._kernels, self.layout, self.data, self._labels, self._label_counts, self._weights
+            self._kernels,
+            self.layout,
+            self.data,
+            self._labels,
+            self._label_counts,
+            self._weights,
+            workspace,
+            self.n_jobs,
         )
 
     def subsample(self, share: float, seed: int) -> ChainOracle:
@@ -269,7 +280,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         part = object.__new__(ChainOracle)
         part._set_up(
             layout,
-            replace(self.data, **self._restricted(slot_map)),
+            replace(self.data, **self._restricted(slot_map, layout.stride)),
             slot_labels,
             self.n_labels,
             weights[sequences] * (self.layout.n_tokens / layout.n_tokens),
@@ -370,6 +381,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._losses = np.zeros(layout.n_sequences)
         self._expected = np.zeros((n_labels, n_labels))
         self._plain = True  # whether inference is that of plain chains
+        self._workspace = self._new_workspace()
         self.set_single(False)
         self.reset()
 
@@ -399,11 +411,12 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._transition_change = np.zeros_like(self._transitions)
         self._moving = False
 
-    def _restricted(self, slot_map: NDArray[np.int32]) -> dict[str, Any]:
+    def _restricted(self, slot_map: NDArray[np.int32], n_slots: int) -> dict[str, Any]:
         names = ("start", "slots", "value_start", "values")
         columns = feature_kernel(self._kernels, self.data)
-        found = columns.restrict_slots(slot_map, self.n_jobs)
-        return dict(zip(names, found, strict=True))
+        found = dict(zip(names, columns.restrict_slots(slot_map, self.n_jobs), strict=True))
+        lists = self.data.lists
+        return {**found, "lists": None if lists is None else lists.restricted(slot_map, n_slots)}
 
     def _label_pair_counts(self, weights: Floats | None) -> Floats:
         """Count neighbouring labels in the data, each weighted by its sequence."""

@@ -50,7 +50,9 @@ def check(
 
 def feature_kernel(kernels: ModuleType, data: FeatureIndexed) -> Any:
     """Bind data to the kernels of its products."""
-    return kernels.Features(data.start, data.slots, data.value_start, data.values)
+    x = data.lists
+    lists = None if x is None else (x.start, x.places, x.columns, x.slot_list)
+    return kernels.Features(data.start, data.slots, data.value_start, data.values, lists)
 
 
 def chain_kernel(

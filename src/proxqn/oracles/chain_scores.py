@@ -8,13 +8,16 @@ ones of text have, moves all of them at once. It is right to six digits or so.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from types import ModuleType
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from proxqn import _kernels
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles.chain_draws import Draws, Sampling
@@ -22,6 +25,29 @@ from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel, feature_ker
 from proxqn.problem import Floats, Ints, SparseColumns
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
+
+
+@final
+class Workspace:
+    """Memory of the three arrays of scores, for one precision after the other.
+
+    Memory that the system has yet to give can take longer to come than a pass over it.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        self._arrays = [aligned_zeros((1, n_bytes), np.uint8)[0] for _ in range(3)]
+        self._n_used = 0
+
+    def use(self, n_bytes: int) -> None:
+        """Say that so much of every array may no longer be zero."""
+        self._n_used = max(n_bytes, self._n_used)
+
+    def take(self, shape: tuple[int, int], dtype: DTypeLike, n_jobs: int) -> list[NDArray[Any]]:
+        """Return three arrays, of which the first two are zero; earlier ones are lost."""
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        for array in self._arrays[:2]:
+            _kernels.clear(array[: min(n_bytes, self._n_used)], n_jobs)
+        return [array[:n_bytes].view(dtype).reshape(shape) for array in self._arrays]
 
 
 class ChainScores(ABC):
@@ -33,6 +59,8 @@ class ChainScores(ABC):
         ``proxqn._kernels`` or the reference.
     label_counts : array of shape (n_labels,)
         Tokens of each label.
+    workspace : Workspace
+        Nothing else uses it from now on.
     """
 
     def __init__(
@@ -43,15 +71,27 @@ class ChainScores(ABC):
         labels: NDArray[np.int32],
         label_counts: Ints,
         weights: Floats | None,
+        workspace: Workspace,
+        n_jobs: int,
     ) -> None:
         self._kernels, self._features = kernels, feature_kernel(kernels, data)
         self._n_labels, self._n_slots = len(label_counts), layout.stride
-        self.scores, self._change, self._alpha = (self._zeros(layout) for _ in range(3))
+        arrays = workspace.take(*self._form(self._n_labels, layout.stride), n_jobs)
+        self.scores, self._alpha, self._change = arrays
+        self._workspace = workspace
         self.moved = False  # whether the scores may differ from zero
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
 
+    @staticmethod
     @abstractmethod
-    def _zeros(self, layout: SequenceLayout) -> NDArray[Any]: ...
+    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+        """Return the shape and type of the arrays."""
+
+    @classmethod
+    def n_bytes(cls, n_labels: int, stride: int) -> int:
+        """Return the bytes of an array."""
+        shape, dtype = cls._form(n_labels, stride)
+        return math.prod(shape) * np.dtype(dtype).itemsize
 
     def reset(self) -> None:
         """Go to w = 0."""
@@ -67,6 +107,7 @@ class ChainScores(ABC):
         self, moving: bool, step: float, transitions: Floats, losses: Floats, n_jobs: int
     ) -> bool:
         """Compute the losses; False where scores are too far apart for the scaled recursion."""
+        self._workspace.use(self.scores.nbytes)
         change = self._change if moving else None
         return bool(self.inference.forward(self._alpha, change, step, transitions, losses, n_jobs))
 
@@ -110,14 +151,19 @@ class ChainScores(ABC):
 class DoubleScores(ChainScores):
     """Label-major arrays of doubles, on either set of kernels."""
 
-    def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
-        self._dirty = np.zeros(self._n_labels, dtype=np.uint8)  # labels whose change is not zero
-        return aligned_zeros((self._n_labels, layout.stride))
+    @staticmethod
+    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+        return (n_labels, stride), np.float64
+
+    @cached_property
+    def _dirty(self) -> NDArray[np.uint8]:
+        """Labels whose change is not zero."""
+        return np.ones(self._n_labels, dtype=np.uint8)
 
     def take_over(self, other: SingleScores) -> None:
         """Go on where another stands."""
         other.write_to(self.scores, self._change)
-        self._dirty[:], self.moved = 1, True
+        self.moved = True
 
     def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
         """Walk the change label by label."""
@@ -144,16 +190,17 @@ class SingleScores(ChainScores):
         data: FeatureIndexed,
         labels: NDArray[np.int32],
         label_counts: Ints,
-        weights: Floats | None,
+        *others: Any,
     ) -> None:
         n_labels = len(label_counts)
         self._order = np.argsort(-label_counts, kind="stable")  # place -> label
         self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
         self._rank[self._order] = np.arange(n_labels)
-        super().__init__(kernels, layout, data, self._rank[labels], label_counts, weights)
+        super().__init__(kernels, layout, data, self._rank[labels], label_counts, *others)
 
-    def _zeros(self, layout: SequenceLayout) -> NDArray[Any]:
-        return aligned_zeros((-(-self._n_labels // 8), layout.stride * 8), np.float32)
+    @staticmethod
+    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+        return (-(-n_labels // 8), stride * 8), np.float32
 
     def write_to(self, scores: Floats, change: Floats) -> None:
         """Write the scores and their change into label-major arrays."""

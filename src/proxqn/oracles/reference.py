@@ -156,7 +156,12 @@ class Features:
     """Products with feature-indexed data."""
 
     def __init__(
-        self, start: Ints, slots: NDArray[np.int32], value_start: Ints, values: Floats
+        self,
+        start: Ints,
+        slots: NDArray[np.int32],
+        value_start: Ints,
+        values: Floats,
+        lists: object = None,  # the same data once more
     ) -> None:
         self.columns: list[tuple[NDArray[np.int32], Floats]] = []
         for c, first in enumerate(value_start):

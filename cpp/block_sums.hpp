@@ -1,0 +1,156 @@
+// Sums of columns with a hundred entries or so, block of slots by block: the rows of a block are copied
+// side by side, [slot][Lp], into the L2 cache, and all these columns pick theirs there, so that each row
+// comes from memory once. Column by column, every entry would fetch lines of its own as soon as there
+// are more rows than the caches hold.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "byte_blocks.hpp"
+#include "reach.hpp"
+
+namespace proxqn {
+
+constexpr std::int64_t kBlockBytes = 1 << 20;  // of rows: a usual L2 cache
+constexpr std::int64_t kCacheBytes = 1 << 25;  // of rows: a usual L3 cache
+constexpr std::int64_t kRareBytes = 512;       // of one label's entries: a column with fewer is rare,
+constexpr std::int64_t kRareBlocks = 16;       // and one with less than an entry in 16 blocks
+constexpr std::int64_t kBlockParts = 8;        // for threads, whatever their number
+constexpr std::int64_t kColumnsAhead = 16;     // whose entries are asked for early
+constexpr std::int64_t kLine = 64;  // bytes
+
+// Labels of a row that fills cache lines, unless half of it would be empty.
+inline std::int64_t row_length(std::int64_t n_labels, std::int64_t line) {
+  return n_labels <= kLanes ? kLanes : (n_labels + line - 1) / line * line;
+}
+
+// Parts of the slots that have sums of their own: all these sums should be no larger than the rows.
+inline std::int64_t parts_of(std::int64_t stride, std::int64_t n_columns) {
+  return std::clamp<std::int64_t>(stride / std::max<std::int64_t>(1, n_columns), 1, kBlockParts);
+}
+
+// Which columns go block by block, and the blocks.
+struct BlockColumns {
+  std::int64_t stride, n_labels, Lp;  // Lp: of a block's row
+  std::int64_t block, n_blocks;       // block: slots
+  std::int64_t n_parts;               // of blocks, with sums of their own
+  std::vector<std::int32_t> columns;  // ascending
+
+  // scalar: bytes of a residual. The columns of `others`, ascending, go another way.
+  BlockColumns(const Features& f, std::int64_t stride_, std::int64_t n_labels_, std::int64_t scalar,
+               const std::vector<std::int32_t>& others, const OutOfReach& out)
+      : stride(stride_), n_labels(n_labels_), Lp(row_length(n_labels, kLine / scalar)),
+        block(std::max<std::int64_t>(64, kBlockBytes / (scalar * Lp))),
+        n_blocks((stride + block - 1) / block) {
+    // Rows that the L3 cache holds are soon fetched: only frequent columns then gain.
+    const bool cached = stride * Lp * scalar <= kCacheBytes;
+    const std::int64_t enough =
+        std::max(kRareBytes / scalar, cached ? stride / kByteBlock : n_blocks / kRareBlocks);
+    auto other = others.begin();
+    std::int64_t n_frequent = 0;  // also those out of reach: the parts do not depend on the residuals
+    for (std::int64_t c = 0; c < f.n_columns; ++c) {
+      if (other != others.end() && *other == c) ++other;
+      else if (f.start[c + 1] - f.start[c] >= enough) {
+        ++n_frequent;
+        if (!out.columns[c]) columns.push_back(static_cast<std::int32_t>(c));
+      }
+    }
+    n_parts = std::min(n_blocks, parts_of(stride, n_frequent));
+  }
+};
+
+// out[last - first][Lp] = the rows of the slots [first, last)
+template <class S>
+PROXQN_INLINE void copy_rows(const SlotRows<S>& rows, std::int64_t first, std::int64_t last,
+                             std::int64_t n_labels, std::int64_t Lp, S* out) {
+  for (std::int64_t s = first; s < last; ++s, out += Lp) {
+    const S* from = rows.first + s * rows.slot_step;
+    std::int64_t y = 0;
+    if (rows.has_eights())
+      for (; y < n_labels; y += kLanes, from += rows.eight_step)
+        std::memcpy(out + y, from, kLanes * sizeof(S));
+    else
+      for (; y < n_labels; ++y) out[y] = from[y * rows.lane_step];
+    for (; y < Lp; ++y) out[y] = S(0);
+  }
+}
+
+// How many of a column's slots are below a limit. They are spread about evenly: the search begins
+// where it would then end.
+inline std::int64_t find_slot(const std::int32_t* slots, std::int64_t n, std::int64_t limit,
+                              std::int64_t stride) {
+  std::int64_t low = n * limit / stride, high = low;
+  for (std::int64_t step = 16; low > 0 && slots[low - 1] >= limit; step *= 4)
+    low = std::max<std::int64_t>(0, low - step);
+  for (std::int64_t step = 16; high < n && slots[high] < limit; step *= 4)
+    high = std::min(n, high + step);
+  return std::lower_bound(slots + low, slots + high, limit) - slots;
+}
+
+// sums[columns][Lp] = those over the slots [first, last), in registers V
+template <class V, class S>
+PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const SlotRows<S>& rows,
+                             std::int64_t first, std::int64_t last, S* sums) {
+  const auto n = static_cast<std::int64_t>(x.columns.size());
+  const std::int64_t Lp = x.Lp;
+  std::vector<std::int64_t> next(n);  // each column's first entry not yet summed
+  std::vector<std::int32_t> slot(n);  // and its slot
+  auto go_to = [&](std::int64_t i, std::int64_t e) PROXQN_INLINED {
+    next[i] = e;
+    slot[i] = e < f.start[x.columns[i] + 1] ? f.slots[e] : kAllSlots;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t start = f.start[x.columns[i]], count = f.start[x.columns[i] + 1] - start;
+    go_to(i, start + find_slot(f.slots + start, count, first, x.stride));
+  }
+  std::fill(sums, sums + n * Lp, S(0));
+  const bool in_place = rows.has_eights() && rows.slot_step == Lp;
+  Lines<S> copy(in_place ? 0 : x.block * Lp);
+  std::vector<std::int32_t> present(n + kColumnsAhead, 0);
+  for (std::int64_t begin = first; begin < last; begin += x.block) {
+    const auto end = static_cast<std::int32_t>(std::min(last, begin + x.block));
+    if (!in_place) copy_rows(rows, begin, end, x.n_labels, Lp, copy.data());
+    const auto here =
+        slot_major<S>(in_place ? rows.first : copy.data(), Lp, in_place ? 0 : begin);
+    std::int64_t n_present = 0;  // columns in this block, listed without a branch to foresee
+    for (std::int64_t i = 0; i < n; ++i) {
+      present[n_present] = static_cast<std::int32_t>(i);
+      n_present += slot[i] < end;
+    }
+    for (std::int64_t k = 0; k < n_present; ++k) {
+      // Processors fetch ahead by themselves along a column, but not from column to column.
+      const std::int32_t* ahead = f.slots + next[present[k + kColumnsAhead]];
+      __builtin_prefetch(ahead);
+      __builtin_prefetch(ahead + 16);
+      const std::int64_t i = present[k], c = x.columns[i], e = next[i];
+      const double* v = f.column_values(c);
+      if (v) v += e - f.start[c];
+      go_to(i, e + add_rows<V>(f.slots + e, v, f.start[c + 1] - e, end, here, Lp, sums + i * Lp));
+    }
+  }
+}
+
+// Functions with clones cannot be templates.
+PROXQN_CLONES void sum_part(const Features& f, const BlockColumns& x, const SlotRows<double>& rows,
+                            std::int64_t first, std::int64_t last, double* sums) {
+  sum_slots<double8>(f, x, rows, first, last, sums);
+}
+PROXQN_CLONES void sum_part(const Features& f, const BlockColumns& x, const SlotRows<float>& rows,
+                            std::int64_t first, std::int64_t last, float* sums) {
+  if (x.Lp == kLanes) sum_slots<float8>(f, x, rows, first, last, sums);
+  else sum_slots<float16>(f, x, rows, first, last, sums);
+}
+
+template <class S>
+PartSums<S> sum_blocks(const Features& f, const BlockColumns& x, const SlotRows<S>& rows, int n_jobs) {
+  PartSums<S> out(x.columns, x.n_parts, x.Lp);
+  if (x.columns.empty()) return out;
+  parallel_for(x.n_parts, n_jobs, [&](std::int64_t part) {
+    const std::int64_t first = part * x.n_blocks / x.n_parts * x.block;
+    const std::int64_t last = std::min(x.stride, (part + 1) * x.n_blocks / x.n_parts * x.block);
+    sum_part(f, x, rows, first, last, out.part(part));
+  });
+  return out;
+}
+
+}  // namespace proxqn

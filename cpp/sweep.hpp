@@ -1,0 +1,195 @@
+// The full sweep: every coordinate's derivative, keeping those above a threshold. Columns that cannot
+// reach it are left out (reach.hpp); the sums of those that are not rare are made beforehand.
+//
+// Sparse data, as of text, have lists: these columns go slot by slot (list_sums.hpp). Other data:
+// frequent columns of ones, in single precision, as of pixels, in blocks of bytes (byte_blocks.hpp),
+// columns with a hundred entries or so block by block (block_sums.hpp).
+//
+// Rare columns, most of text's: straight from the array, only the eights of labels that the column
+// may have, and with an entry or two only those labels.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "block_sums.hpp"
+#include "list_sums.hpp"
+
+namespace proxqn {
+
+constexpr std::int64_t kScalarEntries = 3;
+
+// What a sweep over columns needs, with the sums of those that are not rare.
+template <class S>
+struct ColumnSweep {
+  const Features& f;
+  const OutOfReach& out;
+  const PartSums<double>& frequent_sums;
+  const PartSums<S>& sums;
+  std::int64_t n_labels, Lp;
+  SlotRows<S> rows;
+  double threshold;
+  const std::int64_t* pair_start;          // [n_columns+1] into pair_labels, or null: all labels
+  const std::int32_t *pair_labels, *rank;  // rank: where labels stand; doubles: in their order
+};
+
+// Columns [first, last).
+template <class S>
+PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::int64_t last,
+                              Sweep& found) {
+  std::vector<double> sums(x.Lp);
+  std::vector<std::uint8_t> wanted(x.Lp / kLanes);
+  PartSums<double>::Cursor frequent(x.frequent_sums, first);
+  typename PartSums<S>::Cursor others(x.sums, first);
+  for (std::int64_t c = first; c < last; ++c) {
+    if (x.out.columns[c]) continue;
+    const std::int32_t* label = x.pair_start ? x.pair_labels + x.pair_start[c] : nullptr;
+    const std::int64_t n_own = label ? x.pair_start[c + 1] - x.pair_start[c] : x.n_labels;
+    auto each = [&](const auto& body) PROXQN_INLINED {  // of the labels that the column may have
+      auto place = [&](std::int64_t y) PROXQN_INLINED -> std::int64_t {
+        if constexpr (std::is_same_v<S, float>) return x.rank[y];
+        else return y;
+      };
+      if (label)
+        for (std::int64_t i = 0; i < n_own; ++i) body(label[i], place(label[i]));
+      else
+        for (std::int64_t y = 0; y < n_own; ++y) body(y, place(y));
+    };
+    const std::int32_t* slots = x.f.slots + x.f.start[c];
+    const double* v = x.f.column_values(c);
+    const std::int64_t n = x.f.start[c + 1] - x.f.start[c];
+    if (!frequent.take(c, x.Lp, sums.data()) && !others.take(c, x.Lp, sums.data())) {
+      if (!x.rows.has_eights() || (label && n <= kScalarEntries)) {
+        each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
+          found.see(c * x.n_labels + y, label_sum(slots, v, n, x.rows, place), x.threshold);
+        });
+        continue;
+      }
+      std::fill(sums.begin(), sums.end(), 0.0);
+      if (label) {
+        std::fill(wanted.begin(), wanted.end(), 0);
+        each([&](std::int64_t, std::int64_t place) PROXQN_INLINED { wanted[place / kLanes] = 1; });
+        for (std::int64_t y = 0; y < x.Lp; y += kLanes)
+          if (wanted[y / kLanes])
+            column_sums<1, Eight<S>>(slots, v, n, kAllSlots, x.rows, y, sums.data() + y);
+      } else {
+        add_rows<Eight<S>>(slots, v, n, kAllSlots, x.rows, x.Lp, sums.data());
+      }
+    }
+    each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
+      found.see(c * x.n_labels + y, sums[place], x.threshold);
+    });
+  }
+}
+PROXQN_CLONES void sweep_columns(const ColumnSweep<double>& x, std::int64_t first,
+                                 std::int64_t last, Sweep& found) {
+  sweep_some(x, first, last, found);
+}
+PROXQN_CLONES void sweep_columns(const ColumnSweep<float>& x, std::int64_t first,
+                                 std::int64_t last, Sweep& found) {
+  sweep_some(x, first, last, found);
+}
+
+template <class S>
+Sweep sweep_all(const ColumnSweep<S>& x, int n_jobs) {
+  Sweep all = sweep_chunks(x.f, n_jobs, [&](std::int64_t first, std::int64_t last, Sweep& found) {
+    sweep_columns(x, first, last, found);
+  });
+  all.left_out = x.out.largest;
+  return all;
+}
+
+// look(columns summed beforehand, the sums of those that are frequent, the others') for data without
+// byte blocks.
+template <class S, class Look>
+Sweep look_with_sums(const Features& f, const SlotRows<S>& rows, std::int64_t n_labels,
+                     std::int64_t stride, const OutOfReach& out, int n_jobs, const Look& look) {
+  const ListedColumns listed(f, stride, n_labels, sizeof(S), out);
+  if (listed.pays) {
+    const ListedSums<S> sums = sum_listed(f, listed, rows, n_jobs);
+    return look(listed.columns, sums.frequent, sums.all);
+  }
+  const std::vector<std::int32_t> none;
+  const BlockColumns wanted(f, stride, n_labels, sizeof(S), none, out);
+  return look(wanted.columns, PartSums<double>(none, 1, wanted.Lp), sum_blocks(f, wanted, rows, n_jobs));
+}
+
+// On floats [Lp/8][stride][8], as in rows.hpp.
+inline Sweep sweep_single(const Features& f, ByteBlockCache& cache, std::int64_t n_labels,
+                          std::int64_t stride, const float* array, double threshold,
+                          const std::int64_t* pair_start, const std::int32_t* pair_labels,
+                          const std::int32_t* rank, int n_jobs) {
+  const std::int64_t Lp = whole_eights(n_labels);
+  const auto rows = eight_major(array, stride);
+  const SlotSizes<float> sizes(rows, Lp, stride, n_jobs);
+  auto sweep = [&](const OutOfReach& out, const auto& frequent, const auto& sums) {
+    return sweep_all(ColumnSweep<float>{f, out, frequent, sums, n_labels, Lp, rows, threshold,
+                                        pair_start, pair_labels, rank},
+                     n_jobs);
+  };
+  if (f.lists.n_columns > 0)
+    return sweep_leaving_out(threshold, [&](double level) {
+      const OutOfReach out(f, sizes, {}, level, n_jobs);
+      return look_with_sums(f, rows, n_labels, stride, out, n_jobs,
+                            [&](const auto&, const auto& frequent, const auto& sums) {
+                              return sweep(out, frequent, sums);
+                            });
+    });
+  const ByteBlocks& bytes = cache.get(f, n_jobs);
+  const PartSums<double> byte_sums = sum_byte_blocks(bytes, array, stride, Lp, n_jobs);
+  return sweep_leaving_out(threshold, [&](double level) {
+    const OutOfReach out(f, sizes, bytes.columns, level, n_jobs);
+    const BlockColumns wanted(f, stride, n_labels, sizeof(float), bytes.columns, out);
+    return sweep(out, byte_sums, sum_blocks(f, wanted, rows, n_jobs));
+  });
+}
+
+// Whether the columns that are not summed beforehand fetch so many lines label by label that a copy
+// [stride][Lp], with the labels side by side, costs less.
+inline bool worth_a_copy(const Features& f, const std::vector<std::int32_t>& summed,
+                         std::int64_t n_labels, std::int64_t room, const OutOfReach& out,
+                         const std::int64_t* pair_start) {
+  auto lines = [&](std::int64_t c) {
+    const std::int64_t n_own = pair_start ? pair_start[c + 1] - pair_start[c] : n_labels;
+    return (f.start[c + 1] - f.start[c]) * n_own;
+  };
+  std::int64_t rare = 0;
+  for (std::int64_t c = 0; c < f.n_columns; ++c) rare += out.columns[c] ? 0 : lines(c);
+  for (const std::int64_t c : summed) rare -= lines(c);
+  return rare > 2 * room;
+}
+
+PROXQN_CLONES void copy_slots(const SlotRows<double>& rows, std::int64_t first, std::int64_t last,
+                              std::int64_t n_labels, std::int64_t Lp, double* out) {
+  copy_rows(rows, first, last, n_labels, Lp, out);
+}
+
+// On a label-major array [L][stride].
+inline Sweep sweep(const Features& f, std::int64_t n_labels, std::int64_t stride,
+                   const double* residuals, double threshold, const std::int64_t* pair_start,
+                   const std::int32_t* pair_labels, int n_jobs) {
+  const std::int64_t Lp = whole_eights(n_labels);
+  const auto columns = label_major(residuals, stride);
+  const SlotSizes<double> sizes(columns, n_labels, stride, n_jobs);
+  return sweep_leaving_out(threshold, [&](double level) {
+    const OutOfReach out(f, sizes, {}, level, n_jobs);
+    auto look = [&](const auto& summed, const auto& frequent, const auto& sums) {
+      Lines<double> copy(0);
+      auto rows = columns;
+      if (worth_a_copy(f, summed, n_labels, stride * Lp, out, pair_start)) {
+        copy = Lines<double>(stride * Lp);
+        constexpr std::int64_t chunk = 1024;
+        parallel_for((stride + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
+          copy_slots(columns, i * chunk, std::min(stride, (i + 1) * chunk), n_labels, Lp,
+                     copy.data() + i * chunk * Lp);
+        });
+        rows = slot_major<double>(copy.data(), Lp);
+      }
+      return sweep_all(ColumnSweep<double>{f, out, frequent, sums, n_labels, Lp, rows, threshold,
+                                           pair_start, pair_labels, nullptr},
+                       n_jobs);
+    };
+    return look_with_sums(f, columns, n_labels, stride, out, n_jobs, look);
+  });
+}
+
+}  // namespace proxqn
