@@ -14,6 +14,7 @@
 #include "features.hpp"
 #include "rows.hpp"
 #include "single_chain.hpp"
+#include "sparse.hpp"
 #include "subproblem.hpp"
 #include "viterbi.hpp"
 #include "tile_sweep.hpp"
@@ -511,6 +512,22 @@ NB_MODULE(_kernels, m) {
         "row_order"_a, "row_slot"_a, "start"_a, "slots"_a.noconvert(),
         "entry"_a.noconvert().none(), "place"_a.none(), "list_start"_a.noconvert(),
         "lists"_a.noconvert(), transpose_doc);
+  m.def(
+      "add_sparse",
+      [](Array<const std::int64_t> coordinates, Array<const double> values,
+         Array<const std::int64_t> others, Array<const double> their_values, double step) {
+        expect(coordinates.shape(0) == values.shape(0) && others.shape(0) == their_values.shape(0),
+               "one value a coordinate expected");
+        std::vector<std::int64_t> where;
+        std::vector<double> sums;
+        proxqn::add_sparse(
+            {coordinates.data(), values.data(), static_cast<std::int64_t>(values.shape(0))},
+            {others.data(), their_values.data(), static_cast<std::int64_t>(others.shape(0))}, step,
+            where, sums);
+        return std::make_tuple(to_numpy(std::move(where)), to_numpy(std::move(sums)));
+      },
+      "coordinates"_a, "values"_a, "others"_a, "their_values"_a, "step"_a,
+      "The first sparse vector plus step times the second, without zeros.");
   m.def(
       "clear",
       [](Array<std::uint8_t> bytes, int n_jobs) {

@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from types import ModuleType
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +32,6 @@ _PILOT = 10_000  # tokens that tell how often two labelings differ
 _ROW_COST = 2e4  # multiply-adds of inference beside which one more row costs little
 _MAX_PAIRS = 16  # of labelings of each sequence
 _MAX_REFUSED = 32  # trials too far out for single precision, before it is given up
-_Scores = TypeVar("_Scores", bound=ChainScores)
 
 
 class Pairs(Enum):
@@ -131,44 +130,47 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def reset(self) -> None:
         """Go to w = 0."""
-        self._scores.reset()
+        self._w = self._d = SparseVector.empty()  # of features
         self._transitions = np.zeros((self.n_labels, self.n_labels))
-        self._rest()
+        self._transition_change = np.zeros_like(self._transitions)
+        self._step = math.nan  # of the trial that the scores are of
+        self._accepted = False  # whether there is a point to return to
 
     def move(self, direction: SparseVector) -> None:
-        """Compute the change of the scores: the data entries of the direction's features."""
+        """Set the direction; scores are computed for a trial."""
         split = np.searchsorted(direction.coordinates, self._n_unigrams)
-        self._scores.move(direction.coordinates[:split], direction.values[:split], self.n_jobs)
+        self._d = SparseVector(direction.coordinates[:split], direction.values[:split])
         self._transition_change = np.zeros_like(self._transitions)
         pairs = direction.coordinates[split:] - self._n_unigrams
         self._transition_change.flat[pairs] = direction.values[split:]
-        self._moving = True
+        self._step = math.nan
 
     def value_at(self, step: float) -> float:
-        """Run the forward pass: L² multiply-adds and L exponentials a token.
+        """Compute the scores and run the forward pass: L² multiply-adds, L exponentials a token.
 
         Infinite where a trial leads so far out that single precision cannot tell: a shorter one may
         do. After some of these, and at a point to start from, it goes on in double precision.
         """
+        self._put(step)
         transitions = self._transitions + step * self._transition_change
-        arguments = self._moving, step, transitions, self._losses, self.n_jobs
-        in_range = self._scores.forward(*arguments)
+        in_range = self._scores.forward(step, transitions, self._losses, self.n_jobs)
         if not in_range and isinstance(self._scores, SingleScores):
             self._n_refused += 1
-            if self._scores.moved and self._n_refused <= _MAX_REFUSED:
+            if self._accepted and self._n_refused <= _MAX_REFUSED:
                 return math.inf
-            wider = self._new_scores(DoubleScores, self._new_workspace())
-            wider.take_over(self._scores)
-            wider.forward(*arguments)
-            self._scores = wider
+            self._scores = self._new_scores(DoubleScores)
+            self._put(step)
+            self._scores.forward(step, transitions, self._losses, self.n_jobs)
         losses = self._losses if self._weights is None else self._weights * self._losses
         return float(losses.sum())
 
     def accept(self, step: float) -> None:
         """Run the backward pass: 2 L² multiply-adds and L exponentials a token."""
+        self._w, self._d = self._put(step), SparseVector.empty()
         self._transitions += step * self._transition_change
-        self._scores.backward(self._moving, step, self._transitions, self._expected, self.n_jobs)
-        self._rest()
+        self._transition_change = np.zeros_like(self._transitions)
+        self._scores.backward(step, self._transitions, self._expected, self.n_jobs)
+        self._step, self._accepted = 0.0, True
 
     def gradient(self, coordinates: Ints) -> Floats:
         """Sum residuals over the rows of each coordinate's feature."""
@@ -221,6 +223,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """Draw labelings: the Hessian is the covariance of the features under the model."""
         if not self._plain:
             return None
+        self._put(0.0)
         few = min(1.0, _PILOT / self.layout.n_tokens)
         pilot = self._scores.draw(self._transitions, Sampling(1, few, seed), self.n_jobs)
         rows = max(len(pilot.scale), 1) / few  # of a pair of labelings of every sequence
@@ -252,14 +255,10 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         large = self.n_labels * self.layout.stride >= _MANY_SCORES
         self._rounded = single and large and self._kernels is _kernels
         self._n_refused = 0
-        kind = SingleScores if self._rounded else DoubleScores
-        self._scores = self._new_scores(kind, self._workspace)
+        self._scores = self._new_scores(SingleScores if self._rounded else DoubleScores)
 
-    def _new_workspace(self) -> Workspace:
-        size = self.n_labels, self.layout.stride
-        return Workspace(max(SingleScores.n_bytes(*size), DoubleScores.n_bytes(*size)))
-
-    def _new_scores(self, kind: type[_Scores], workspace: Workspace) -> _Scores:
+    def _new_scores(self, kind: type[ChainScores]) -> ChainScores:
+        self._step = math.nan
         return kind(
             self._kernels,
             self.layout,
@@ -267,7 +266,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             self._labels,
             self._label_counts,
             self._weights,
-            workspace,
+            self._workspace,
             self.n_jobs,
         )
 
@@ -381,7 +380,9 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._losses = np.zeros(layout.n_sequences)
         self._expected = np.zeros((n_labels, n_labels))
         self._plain = True  # whether inference is that of plain chains
-        self._workspace = self._new_workspace()
+        size = n_labels, layout.stride
+        n_bytes = max(SingleScores.n_bytes(*size), DoubleScores.n_bytes(*size))
+        self._workspace = Workspace(n_bytes)
         self.set_single(False)
         self.reset()
 
@@ -407,9 +408,13 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     def _pair_gradient(self) -> Floats:
         return self._expected - self._observed
 
-    def _rest(self) -> None:
-        self._transition_change = np.zeros_like(self._transitions)
-        self._moving = False
+    def _put(self, step: float) -> SparseVector:
+        """Let the scores be those of a trial, whose weights are returned."""
+        if step != self._step:
+            self._trial = self._w.plus(self._d, step)
+            self._scores.put(self._trial, self.n_jobs)
+            self._step = step
+        return self._trial
 
     def _restricted(self, slot_map: NDArray[np.int32], n_slots: int) -> dict[str, Any]:
         names = ("start", "slots", "value_start", "values")

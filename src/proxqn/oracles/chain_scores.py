@@ -22,36 +22,39 @@ from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles.chain_draws import Draws, Sampling
 from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel, feature_kernel
-from proxqn.problem import Floats, Ints, SparseColumns
+from proxqn.problem import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
 
 
 @final
 class Workspace:
-    """Memory of the three arrays of scores, for one precision after the other.
+    """Memory of the arrays of scores, for one precision after the other.
 
     Memory that the system has yet to give can take longer to come than a pass over it.
     """
 
     def __init__(self, n_bytes: int) -> None:
-        self._arrays = [aligned_zeros((1, n_bytes), np.uint8)[0] for _ in range(3)]
+        self._arrays = [aligned_zeros((1, n_bytes), np.uint8)[0] for _ in range(2)]
         self._n_used = 0
 
     def use(self, n_bytes: int) -> None:
-        """Say that so much of every array may no longer be zero."""
+        """Say that so much of either array may no longer be zero."""
         self._n_used = max(n_bytes, self._n_used)
 
     def take(self, shape: tuple[int, int], dtype: DTypeLike, n_jobs: int) -> list[NDArray[Any]]:
-        """Return three arrays, of which the first two are zero; earlier ones are lost."""
+        """Return two arrays of zeros; what was returned before is lost."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        for array in self._arrays[:2]:
+        for array in self._arrays:
             _kernels.clear(array[: min(n_bytes, self._n_used)], n_jobs)
         return [array[:n_bytes].view(dtype).reshape(shape) for array in self._arrays]
 
 
 class ChainScores(ABC):
-    """Scores at the current point, their change along a direction, and residuals P - 1[y].
+    """Scores at some weights, and residuals P - 1[y] there.
+
+    Scores are always summed afresh: two arrays instead of three, a third less to read and write,
+    and no rounding errors of earlier steps.
 
     Parameters
     ----------
@@ -77,9 +80,8 @@ class ChainScores(ABC):
         self._kernels, self._features = kernels, feature_kernel(kernels, data)
         self._n_labels, self._n_slots = len(label_counts), layout.stride
         arrays = workspace.take(*self._form(self._n_labels, layout.stride), n_jobs)
-        self.scores, self._alpha, self._change = arrays
+        self.scores, self._alpha = arrays
         self._workspace = workspace
-        self.moved = False  # whether the scores may differ from zero
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
 
     @staticmethod
@@ -93,31 +95,21 @@ class ChainScores(ABC):
         shape, dtype = cls._form(n_labels, stride)
         return math.prod(shape) * np.dtype(dtype).itemsize
 
-    def reset(self) -> None:
-        """Go to w = 0."""
-        if self.moved:  # fresh memory is left for the threads to touch first
-            self.scores[:] = 0.0
-        self.moved = False
+    def put(self, weights: SparseVector, n_jobs: int) -> None:
+        """Compute the scores: the data entries of the features that have weights."""
+        self._workspace.use(self.scores.nbytes)
+        self._put(weights.coordinates, weights.values, n_jobs)
 
     @abstractmethod
-    def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
-        """Compute the change of the scores."""
+    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None: ...
 
-    def forward(
-        self, moving: bool, step: float, transitions: Floats, losses: Floats, n_jobs: int
-    ) -> bool:
+    def forward(self, step: float, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
         """Compute the losses; False where scores are too far apart for the scaled recursion."""
-        self._workspace.use(self.scores.nbytes)
-        change = self._change if moving else None
-        return bool(self.inference.forward(self._alpha, change, step, transitions, losses, n_jobs))
+        return bool(self.inference.forward(self._alpha, None, step, transitions, losses, n_jobs))
 
-    def backward(
-        self, moving: bool, step: float, transitions: Floats, expected: Floats, n_jobs: int
-    ) -> None:
-        """Move the scores; compute residuals and the expected counts of label pairs."""
-        self.moved = True
-        change = self._change if moving else None
-        self.inference.backward(self._alpha, change, step, transitions, expected, n_jobs)
+    def backward(self, step: float, transitions: Floats, expected: Floats, n_jobs: int) -> None:
+        """Compute residuals and the expected counts of label pairs."""
+        self.inference.backward(self._alpha, None, step, transitions, expected, n_jobs)
 
     def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
         """Draw pairs of labelings, and return where they differ."""
@@ -157,17 +149,12 @@ class DoubleScores(ChainScores):
 
     @cached_property
     def _dirty(self) -> NDArray[np.uint8]:
-        """Labels whose change is not zero."""
-        return np.ones(self._n_labels, dtype=np.uint8)
+        """Labels whose scores are not zero."""
+        return np.zeros(self._n_labels, dtype=np.uint8)
 
-    def take_over(self, other: SingleScores) -> None:
-        """Go on where another stands."""
-        other.write_to(self.scores, self._change)
-        self.moved = True
-
-    def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
-        """Walk the change label by label."""
-        self._features.move(coordinates, values, self._change, self._dirty, n_jobs)
+    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+        """Walk the scores label by label."""
+        self._features.move(coordinates, values, self.scores, self._dirty, n_jobs)
 
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
         """Walk the residuals label by label."""
@@ -202,30 +189,20 @@ class SingleScores(ChainScores):
     def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
         return (-(-n_labels // 8), stride * 8), np.float32
 
-    def write_to(self, scores: Floats, change: Floats) -> None:
-        """Write the scores and their change into label-major arrays."""
-        for ours, theirs in ((self.scores, scores), (self._change, change)):
-            by_label = ours.reshape(len(ours), -1, 8).transpose(0, 2, 1)
-            theirs[self._order] = by_label.reshape(-1, theirs.shape[1])[: self._n_labels]
+    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+        """Walk the scores, eight labels at a time."""
+        self._features.move_single(coordinates, values, self._rank, self.scores, n_jobs)
 
-    def move(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
-        """Walk the change, eight labels at a time."""
-        self._features.move_single(coordinates, values, self._rank, self._change, n_jobs)
-
-    def forward(
-        self, moving: bool, step: float, transitions: Floats, losses: Floats, n_jobs: int
-    ) -> bool:
+    def forward(self, step: float, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
         """Compute the losses in the order of places."""
         ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
-        return super().forward(moving, step, ordered, losses, n_jobs)
+        return super().forward(step, ordered, losses, n_jobs)
 
-    def backward(
-        self, moving: bool, step: float, transitions: Floats, expected: Floats, n_jobs: int
-    ) -> None:
+    def backward(self, step: float, transitions: Floats, expected: Floats, n_jobs: int) -> None:
         """Compute residuals and expected counts in the order of places."""
         ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
         counts = np.empty_like(expected)
-        super().backward(moving, step, ordered, counts, n_jobs)
+        super().backward(step, ordered, counts, n_jobs)
         expected[:] = counts[np.ix_(self._rank, self._rank)]
 
     def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:

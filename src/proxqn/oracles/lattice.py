@@ -27,7 +27,7 @@ from proxqn.data.partial_labels import PartialLabels, Twins
 from proxqn.oracles import observed
 from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.oracles.lattice_kernel import LatticeInference
-from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep, union
+from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
 
 
 @final
@@ -138,7 +138,7 @@ class LatticeOracle(Oracle):
     def accept(self, step: float) -> None:
         """Run the backward pass."""
         self._chain.accept(step)
-        self._w = _moved(self._w, self._d, step)
+        self._w = self._w.plus(self._d, step)
         self._d = SparseVector.empty()
         self._inference.move(self._w, self._d)
 
@@ -316,11 +316,3 @@ def _checked(labels: NDArray[np.integer[Any]] | PartialLabels, n_labels: int) ->
             f"tokens with label -1, got shape {marks.shape}."
         )
     return labels
-
-
-def _moved(w: SparseVector, d: SparseVector, step: float) -> SparseVector:
-    coordinates = union(w.coordinates, d.coordinates)
-    values = np.zeros(len(coordinates))
-    values[np.searchsorted(coordinates, w.coordinates)] = w.values
-    values[np.searchsorted(coordinates, d.coordinates)] += step * d.values
-    return SparseVector(coordinates, values).nonzero()
