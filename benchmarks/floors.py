@@ -34,7 +34,7 @@ DOUBLE, INDEX = (
 def floors(s: Sizes, c: Ceilings) -> dict[str, tuple[float, float]]:
     """Return for each kernel the seconds of its operations and of its bytes."""
     n, L, E, m = s.n, s.L, s.E, s.m
-    array = s.real * n * L  # bytes of one [L][n] array: scores, their change, α or residuals
+    array = s.real * n * L  # bytes of one [L][n] array: scores, α or residuals
     visits = s.passes * s.n_inner
     rows = 2 * m * s.inner_real * s.n_inner  # bytes of the rows of P and C
     fma, inner_fma = c.fma * DOUBLE / s.real, c.fma * DOUBLE / s.inner_real
@@ -43,20 +43,20 @@ def floors(s: Sizes, c: Ceilings) -> dict[str, tuple[float, float]]:
     single = s.real < DOUBLE
     indices = min(INDEX * s.E_features, s.columns * n / 8) if single else INDEX * s.E_A
     return {
-        # change[y][slot] += d for every entry of every coordinate: a load and a store each, or adds
+        # scores[y][slot] += w for every entry of every coordinate: a load and a store each, or adds
         # of several labels or slots; indices streamed once a feature, or once a coordinate.
         "score update": (
             s.adds / fma if single else s.E_A / min(c.load, c.store),
             indices / c.read(INDEX * s.E_features),
         ),
         # α_t = e_t ∘ (α_{t-1} M): L² multiply-adds, L exponentials, and about 3 L for the shift,
-        # the sum and the scaling. Reads scores and change, writes α.
-        "forward": (n * (L * L + (EXP + 3) * L) / fma, 3 * array / c.read(3 * array)),
+        # the sum and the scaling. Reads scores, writes α.
+        "forward": (n * (L * L + (EXP + 3) * L) / fma, 2 * array / c.read(2 * array)),
         # β_{t-1} = M v_t and the outer products α_{t-1} v_tᵀ: 2 L², L exponentials, about 6 L.
-        # Reads change; reads and writes scores and α.
+        # Reads scores, reads and writes α.
         "backward and marginals": (
             n * (2 * L * L + (EXP + 6) * L) / fma,
-            5 * array / c.read(3 * array),
+            3 * array / c.read(2 * array),
         ),
         # Σ residual[y][slot] over the entries of each coordinate: a load each.
         "partial gradient": (

@@ -156,7 +156,7 @@ def _oracle_times(
 ) -> dict[str, float]:
     direction = SparseVector(working, np.full(len(working), 1.0))
     steps: dict[str, Callable[[], Any]] = {
-        "score update": lambda: oracle.move(direction),
+        "score update": lambda: (oracle.move(direction), oracle._put(TINY)),
         "forward": lambda: oracle.value_at(TINY),
         "backward and marginals": lambda: oracle.accept(TINY),
         "partial gradient": lambda: oracle.gradient(working),

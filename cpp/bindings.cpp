@@ -47,25 +47,25 @@ class ChainKernel {
            "lane_length must have shape (n_batches, 8)");
   }
 
-  bool forward(Array<S, 2> alpha, std::optional<Array<const S, 2>> change, double step,
-               Array<const double, 2> transitions, Array<double> losses, int n_jobs) {
-    const auto c = chain(alpha, change, transitions);
+  bool forward(Array<S, 2> alpha, Array<const double, 2> transitions, Array<double> losses,
+               int n_jobs) {
+    const auto c = chain(alpha, transitions);
     double* out = losses.data();
     nb::gil_scoped_release release;
-    return proxqn::forward(c, step, n_jobs, out);
+    return proxqn::forward(c, n_jobs, out);
   }
 
-  void backward(Array<S, 2> alpha, std::optional<Array<const S, 2>> change, double step,
-                Array<const double, 2> transitions, Array<double, 2> pairs, int n_jobs) {
-    const auto c = chain(alpha, change, transitions);
+  void backward(Array<S, 2> alpha, Array<const double, 2> transitions, Array<double, 2> pairs,
+                int n_jobs) {
+    const auto c = chain(alpha, transitions);
     double* out = pairs.data();
     nb::gil_scoped_release release;
-    proxqn::backward(c, step, n_jobs, out);
+    proxqn::backward(c, n_jobs, out);
   }
 
   DrawsResult draw(Array<const double, 2> transitions, std::int64_t n_pairs, double share,
                    std::uint64_t seed, int n_jobs) {
-    const auto c = chain(scores_, std::nullopt, transitions);
+    const auto c = chain(scores_, transitions);
     proxqn::Draws draws;
     {
       nb::gil_scoped_release release;
@@ -77,16 +77,14 @@ class ChainKernel {
   void viterbi(Array<const double, 2> transitions, Array<std::int32_t> path, int n_jobs)
     requires std::is_same_v<S, double>
   {
-    const auto c = chain(scores_, std::nullopt, transitions);
+    const auto c = chain(scores_, transitions);
     std::int32_t* out = path.data();
     nb::gil_scoped_release release;
     proxqn::viterbi(c, n_jobs, out);
   }
 
  private:
-  proxqn::ChainOf<S> chain(const Array<S, 2>& alpha,
-                      const std::optional<Array<const S, 2>>& change,
-                      const Array<const double, 2>& transitions) {
+  proxqn::ChainOf<S> chain(const Array<S, 2>& alpha, const Array<const double, 2>& transitions) {
     const auto L = static_cast<std::int64_t>(transitions.shape(0));
     expect(alpha.shape(0) == scores_.shape(0) && alpha.shape(1) == scores_.shape(1),
            "alpha must have the shape of scores");
@@ -107,7 +105,6 @@ class ChainKernel {
             labels_ ? labels_->data() : nullptr,
             weights_ ? weights_->data() : nullptr,
             scores_.data(),
-            change ? change->data() : nullptr,
             alpha.data(),
             scale_.data(),
             log_domain_.data(),
@@ -142,24 +139,23 @@ class FeatureKernel {
     expect(value_start.shape(0) + 1 == start.shape(0), "start must have n_columns + 1 entries");
   }
 
-  void move(Array<const std::int64_t> coordinates, Array<const double> direction,
-            Array<double, 2> change, Array<std::uint8_t> dirty, int n_jobs) const {
+  void scores(Array<const std::int64_t> coordinates, Array<const double> weights,
+              Array<double, 2> out, Array<std::uint8_t> dirty, int n_jobs) const {
     const auto f = features();
-    expect(coordinates.shape(0) == direction.shape(0), "one step a coordinate expected");
+    expect(coordinates.shape(0) == weights.shape(0), "one weight a coordinate expected");
     nb::gil_scoped_release release;
-    proxqn::move(f, coordinates.data(), direction.data(), coordinates.shape(0), change.shape(0),
-                 change.shape(1), n_jobs, change.data(), dirty.data());
+    proxqn::scores(f, coordinates.data(), weights.data(), coordinates.shape(0), out.shape(0),
+                   out.shape(1), n_jobs, out.data(), dirty.data());
   }
 
   // Floats are [labels up to a multiple of 8 / 8][8 slots]; rank is the order of the labels there.
-  void move_single(Array<const std::int64_t> coordinates, Array<const double> direction,
-                   Array<const std::int32_t> rank, Array<float, 2> change, int n_jobs) const {
+  void scores_single(Array<const std::int64_t> coordinates, Array<const double> weights,
+                     Array<const std::int32_t> rank, Array<float, 2> out, int n_jobs) const {
     const auto f = features();
-    expect(coordinates.shape(0) == direction.shape(0), "one step a coordinate expected");
+    expect(coordinates.shape(0) == weights.shape(0), "one weight a coordinate expected");
     nb::gil_scoped_release release;
-    proxqn::move(f, index(n_jobs), coordinates.data(), direction.data(), coordinates.shape(0),
-                 rank.shape(0), rank.data(), change.shape(1) / proxqn::kLanes, n_jobs,
-                 change.data());
+    proxqn::scores(f, index(n_jobs), coordinates.data(), weights.data(), coordinates.shape(0),
+                   rank.shape(0), rank.data(), out.shape(1) / proxqn::kLanes, n_jobs, out.data());
   }
 
   void gradient_single(Array<const std::int64_t> coordinates, Array<const std::int32_t> rank,
@@ -181,7 +177,7 @@ class FeatureKernel {
     proxqn::Sweep found;
     {
       nb::gil_scoped_release release;
-      index(n_jobs).moved = false;
+      index(n_jobs).scored = false;
       found = proxqn::sweep_single(f, index(n_jobs).byte_blocks, rank.shape(0),
                                    residuals.shape(1) / proxqn::kLanes, residuals.data(), threshold,
                                    pair_start ? pair_start->data() : nullptr,
@@ -436,10 +432,10 @@ static nb::class_<ChainKernel<S>> bind_chain(nb::module_& m, const char* name) {
                     std::optional<Array<const double>>, Array<S, 2>>(),
            "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
            "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert())
-      .def("forward", &Kernel::forward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
-           "step"_a, "transitions"_a, "losses"_a.noconvert(), "n_jobs"_a)
-      .def("backward", &Kernel::backward, "alpha"_a.noconvert(), "change"_a.noconvert().none(),
-           "step"_a, "transitions"_a, "pairs"_a.noconvert(), "n_jobs"_a)
+      .def("forward", &Kernel::forward, "alpha"_a.noconvert(), "transitions"_a,
+           "losses"_a.noconvert(), "n_jobs"_a)
+      .def("backward", &Kernel::backward, "alpha"_a.noconvert(), "transitions"_a,
+           "pairs"_a.noconvert(), "n_jobs"_a)
       .def("draw", &Kernel::draw, "transitions"_a, "n_pairs"_a, "share"_a, "seed"_a, "n_jobs"_a);
 }
 
@@ -475,14 +471,14 @@ NB_MODULE(_kernels, m) {
                     Array<const std::int64_t>, Array<const double>,
                     std::optional<FeatureKernel::Lists>>(),
            "start"_a, "slots"_a, "value_start"_a, "values"_a, "lists"_a = nb::none())
-      .def("move", &FeatureKernel::move, "coordinates"_a, "direction"_a, "change"_a.noconvert(),
+      .def("scores", &FeatureKernel::scores, "coordinates"_a, "weights"_a, "out"_a.noconvert(),
            "dirty"_a.noconvert(), "n_jobs"_a)
       .def("gradient", &FeatureKernel::gradient, "coordinates"_a, "residuals"_a.noconvert(),
            "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep", &FeatureKernel::sweep, "residuals"_a.noconvert(), "threshold"_a,
            "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
-      .def("move_single", &FeatureKernel::move_single, "coordinates"_a, "direction"_a,
-           "rank"_a, "change"_a.noconvert(), "n_jobs"_a)
+      .def("scores_single", &FeatureKernel::scores_single, "coordinates"_a, "weights"_a, "rank"_a,
+           "out"_a.noconvert(), "n_jobs"_a)
       .def("gradient_single", &FeatureKernel::gradient_single, "coordinates"_a, "rank"_a,
            "residuals"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep_single", &FeatureKernel::sweep_single, "rank"_a, "residuals"_a.noconvert(),

@@ -33,13 +33,13 @@ struct Lane {  // one sequence within a batch
 };
 
 // Stores log alpha; returns log Z.
-inline double forward_log(const Chain& c, Lane s, double step) {
+inline double forward_log(const Chain& c, Lane s) {
   const std::int64_t L = c.n_labels;
   std::vector<double> before(L), terms(L);
   for (std::int64_t t = 0; t < s.length; ++t) {
     for (std::int64_t y = 0; y < L; ++y) {
       const std::int64_t at = y * c.stride + s.slot(t);
-      double x = c.scores[at] + (c.change ? step * c.change[at] : 0.0);
+      double x = c.scores[at];
       if (t > 0) {
         for (std::int64_t i = 0; i < L; ++i) terms[i] = before[i] + c.transitions[i * L + y];
         x += log_sum_exp(terms.data(), L);
@@ -85,12 +85,11 @@ inline void backward_log(const Chain& c, Lane s, double weight, double* G) {
 // Scaled recursion on one batch. Writes losses of its sequences; false where the range is unsafe.
 template <class V>
 PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions<double>& m,
-                                 std::int64_t batch, double step, double* work, double* losses) {
+                                 std::int64_t batch, double* work, double* losses) {
   constexpr int W = kWidth<V>;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
   V* x = reinterpret_cast<V*>(work);
-  V* d = x + Lp;
-  V* e = d + Lp;
+  V* e = x + Lp;
   V* a = e + Lp;
   V* A = a + Lp;
   const V lengths = lane_lengths<V>(c, batch);
@@ -100,7 +99,7 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions<double>& m,
   for (std::int64_t t = 0; t < T; ++t) {
     const std::int64_t slot = c.first[batch] + t * W;
     V low;
-    const V high = gather_scores<V>(c, slot, kFetchAhead, step, x, d, &low);
+    const V high = gather_scores<V>(c, slot, kFetchAhead, x, &low);
     range = max(range, high - low);
     exponentials(x, high, L, e);
     if (t == 0) {
@@ -137,11 +136,11 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions<double>& m,
   return true;
 }
 
-inline double path_score(const Chain& c, Lane s, double step) {
+inline double path_score(const Chain& c, Lane s) {
   double total = 0.0;
   for (std::int64_t t = 0; t < s.length; ++t) {
     const std::int64_t y = c.labels[s.slot(t)], at = y * c.stride + s.slot(t);
-    total += c.scores[at] + (c.change ? step * c.change[at] : 0.0);
+    total += c.scores[at];
     if (t > 0) total += c.transitions[c.labels[s.slot(t - 1)] * c.n_labels + y];
   }
   return total;
@@ -152,29 +151,29 @@ inline Lane lane_of(const Chain& c, std::int64_t batch, int k) {
 }
 
 PROXQN_CLONES void forward_chunk(const Chain& c, const Transitions<double>& m, std::int64_t chunk,
-                                 double step, double* losses) {
-  auto work = scratch(5 * m.padded_labels * kLanes);
+                                 double* losses) {
+  auto work = scratch(4 * m.padded_labels * kLanes);
   for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
     c.log_domain[b] = !(c.width[b] == kLanes
-                            ? forward_batch<double8>(c, m, b, step, work.get(), losses)
-                            : forward_batch<double>(c, m, b, step, work.get(), losses));
+                            ? forward_batch<double8>(c, m, b, work.get(), losses)
+                            : forward_batch<double>(c, m, b, work.get(), losses));
   for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
     for (int k = 0; c.log_domain[b] && k < c.width[b]; ++k) {
       const Lane s = lane_of(c, b, k);
       if (s.length == 0) continue;
-      const double log_z = forward_log(c, s, step);
-      losses[c.lane_sequence[b * kLanes + k]] = log_z - (c.labels ? path_score(c, s, step) : 0.0);
+      const double log_z = forward_log(c, s);
+      losses[c.lane_sequence[b * kLanes + k]] = log_z - (c.labels ? path_score(c, s) : 0.0);
     }
 }
 
-// losses[i] = log Z_i - score of the true path (or log Z_i without labels), at scores + step * change.
+// losses[i] = log Z_i - score of the true path (or log Z_i without labels).
 // False where a batch was out of range: in float the losses are then worthless, in double they come
 // from the log domain.
 template <class S>
-bool forward(const ChainOf<S>& c, double step, int n_jobs, double* losses) {
+bool forward(const ChainOf<S>& c, int n_jobs, double* losses) {
   const Transitions<S> m(c.transitions, c.n_labels);
   parallel_for(c.n_chunks, n_jobs,
-               [&](std::int64_t chunk) { forward_chunk(c, m, chunk, step, losses); });
+               [&](std::int64_t chunk) { forward_chunk(c, m, chunk, losses); });
   return std::none_of(c.log_domain, c.log_domain + c.n_batches, [](auto b) { return b != 0; });
 }
 
@@ -187,19 +186,18 @@ struct PairBuffer {  // alpha_{t-1} and v_t of up to kBuffer positions, and the 
   int n = 0;
 };
 
-// Moves scores to the accepted point; alpha becomes weight * (marginal - true label).
+// Alpha becomes weight * (marginal - true label).
 //   v_t(y) = exp(x_t(y) - m_t) beta_t(y) / c_t,  beta_{t-1}(y') = sum_y M(y',y) v_t(y),
 //   P(y_{t-1} = y', y_t = y) = A_{t-1}(y') M(y',y) v_t(y),   P(y_t = y) = A_t(y) beta_t(y).
 // In exact arithmetic sum_y A_t beta_t = 1; dividing by it keeps rounding from adding up over T.
 template <class V>
 PROXQN_INLINE void backward_batch(const Chain& c, const Transitions<double>& m,
-                                  std::int64_t batch, double step, double* work,
+                                  std::int64_t batch, double* work,
                                   PairBuffer<V>& pairs) {
   constexpr int W = kWidth<V>;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels, T = c.length[batch];
   V* x = reinterpret_cast<V*>(work);
-  V* d = x + Lp;
-  V* e = d + Lp;
+  V* e = x + Lp;
   V* beta = e + Lp;
   V* A = beta + Lp;
   V* before = A + Lp;    // A_{t-1}
@@ -215,8 +213,7 @@ PROXQN_INLINE void backward_batch(const Chain& c, const Transitions<double>& m,
   load_labels(c, c.alpha, c.first[batch] + (T - 1) * W, -kFetchAhead, A);
   for (std::int64_t t = T - 1; t >= 0; --t) {
     const std::int64_t slot = c.first[batch] + t * W;
-    const V high = gather_scores<V>(c, slot, -kFetchAhead, step, x, d, static_cast<V*>(nullptr));
-    if (c.change) store_labels(c, x, slot, c.scores);
+    const V high = gather_scores<V>(c, slot, -kFetchAhead, x, static_cast<V*>(nullptr));
     exponentials(x, high, L, e);
     V total{};
     for (std::int64_t y = 0; y < L; ++y) {
@@ -251,10 +248,10 @@ PROXQN_INLINE void backward_batch(const Chain& c, const Transitions<double>& m,
 }
 
 PROXQN_INLINE void backward_batches(const Chain& c, const Transitions<double>& m,
-                                    std::int64_t chunk, double step, double* G) {
+                                    std::int64_t chunk, double* G) {
   using V = double8;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels;
-  auto work = scratch(7 * Lp * kLanes);
+  auto work = scratch(6 * Lp * kLanes);
   auto buffers = scratch(2 * kBuffer * Lp * (kLanes + 1));
   auto sums8 = scratch(Lp * Lp * kLanes), sums1 = scratch(Lp * Lp);
   PairBuffer<V> wide{};
@@ -268,8 +265,8 @@ PROXQN_INLINE void backward_batches(const Chain& c, const Transitions<double>& m
   // The last batch first: then what is fetched ahead is needed next, at the end of a batch, too.
   for (std::int64_t b = c.chunk[chunk + 1] - 1; b >= c.chunk[chunk]; --b) {
     if (c.log_domain[b]) continue;
-    if (c.width[b] == kLanes) backward_batch<V>(c, m, b, step, work.get(), wide);
-    else backward_batch<double>(c, m, b, step, work.get(), narrow);
+    if (c.width[b] == kLanes) backward_batch<V>(c, m, b, work.get(), wide);
+    else backward_batch<double>(c, m, b, work.get(), narrow);
   }
   outer_products(wide.a, wide.v, wide.n, Lp, wide.G);
   outer_products(narrow.a, narrow.v, narrow.n, Lp, narrow.G);
@@ -281,14 +278,10 @@ PROXQN_INLINE void backward_batches(const Chain& c, const Transitions<double>& m
 }
 
 PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions<double>& m, std::int64_t chunk,
-                                  double step, double* G) {
-  backward_batches(c, m, chunk, step, G);
+                                  double* G) {
+  backward_batches(c, m, chunk, G);
   for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b) {
     if (!c.log_domain[b]) continue;
-    if (c.change)
-      for (std::int64_t y = 0; y < c.n_labels; ++y)
-        for (std::int64_t i = c.first[b]; i < c.first[b] + c.length[b] * c.width[b]; ++i)
-          c.scores[y * c.stride + i] += step * c.change[y * c.stride + i];
     for (int k = 0; k < c.width[b]; ++k) {
       const Lane s = lane_of(c, b, k);
       const double weight = c.weights ? c.weights[c.lane_sequence[b * kLanes + k]] : 1.0;
@@ -297,14 +290,14 @@ PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions<double>& m, 
   }
 }
 
-// After forward at the same step. pairs[L][L] = sum over samples of weight * E[label pair counts].
+// After forward. pairs[L][L] = sum over samples of weight * E[label pair counts].
 template <class S>
-void backward(const ChainOf<S>& c, double step, int n_jobs, double* pairs) {
+void backward(const ChainOf<S>& c, int n_jobs, double* pairs) {
   const Transitions<S> m(c.transitions, c.n_labels);
   const std::int64_t size = c.n_labels * c.n_labels;
   std::vector<double> parts(c.n_chunks * size, 0.0);
   parallel_for(c.n_chunks, n_jobs, [&](std::int64_t chunk) {
-    backward_chunk(c, m, chunk, step, parts.data() + chunk * size);
+    backward_chunk(c, m, chunk, parts.data() + chunk * size);
   });
   std::fill(pairs, pairs + size, 0.0);
   for (std::int64_t chunk = 0; chunk < c.n_chunks; ++chunk)

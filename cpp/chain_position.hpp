@@ -37,8 +37,7 @@ struct ChainOf {
   const std::int64_t* chunk;         // [n_chunks+1] batches of a chunk
   const std::int32_t* labels;        // [stride] true label of a slot, or null
   const double* weights;             // [n_sequences] sample weights, or null
-  S* scores;                         // [L][stride] x = w' phi at the accepted point
-  const S* change;                   // [L][stride] its change along the direction, or null
+  const S* scores;                   // [L][stride] x = w' phi
   S* alpha;                          // [L][stride] after forward: A_t; after backward: residuals
   S* scale;                          // [stride] 1 / c_t
   std::uint8_t* log_domain;          // [n_batches] set by forward
@@ -117,15 +116,11 @@ PROXQN_INLINE void store_labels(const Chain& c, const V* values, std::int64_t sl
   for (std::int64_t y = 0; y < c.n_labels; ++y) store(array + c.at(y, slot), values[y]);
 }
 
-// x_t(y) for all labels into x, by way of d; their maximum per lane.
+// x_t(y) for all labels into x; their maximum per lane.
 template <class V>
-PROXQN_INLINE V gather_scores(const Chain& c, std::int64_t slot, std::int64_t ahead,
-                              double step, V* x, V* d, V* lowest) {
+PROXQN_INLINE V gather_scores(const Chain& c, std::int64_t slot, std::int64_t ahead, V* x,
+                              V* lowest) {
   load_labels(c, c.scores, slot, ahead, x);
-  if (c.change) {
-    load_labels(c, c.change, slot, ahead, d);
-    for (std::int64_t y = 0; y < c.n_labels; ++y) x[y] += step * d[y];
-  }
   V high = x[0], low = x[0];
   for (std::int64_t y = 1; y < c.n_labels; ++y) {
     high = max(high, x[y]);

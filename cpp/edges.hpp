@@ -30,7 +30,7 @@ struct EdgeScores {  // the weights at the current step, and the patterns that u
   std::vector<std::int32_t> place;                // of each pair in a matrix [L][Lp]
   std::vector<double> range;                      // [n_patterns] E_g has at most this range, with 0
 
-  void put(const double* value, const double* change, double step, std::int64_t n_columns,
+  void put(const double* value, std::int64_t n_columns,
            std::int64_t L) {
     const std::int64_t n = start[n_columns], Lp = padded(L);
     place.resize(n);
@@ -42,7 +42,7 @@ struct EdgeScores {  // the weights at the current step, and the patterns that u
     for (std::int64_t c = 0; c < n_columns; ++c) {
       double low = 0.0, high = 0.0, total = 0.0;
       for (std::int64_t e = start[c]; e < start[c + 1]; ++e) {
-        score[e] = change ? value[e] + step * change[e] : value[e];
+        score[e] = value[e];
         factor[e] = std::exp(score[e]);
         low = std::min(low, score[e]);
         high = std::max(high, score[e]);

@@ -96,7 +96,7 @@ struct Index {  // what is made of the data once
   ByteBlockCache byte_blocks;
   std::mutex plan_mutex;
   std::shared_ptr<const Plan> plan;  // of the last gradient
-  std::atomic<bool> moved = false;   // since the last gradient or sweep
+  std::atomic<bool> scored = false;  // since the last gradient or sweep
   Index(const Features& f, int n_jobs) : blocks(f, n_jobs) {}
 };
 
@@ -273,7 +273,7 @@ struct BlockRows {
 };
 
 // Coordinates sorted out. Those of a gradient are kept, since the next one is most often on the same,
-// and the step before it moves most of them.
+// and most of them have weights.
 struct Plan {
   std::vector<std::int64_t> coordinates;
   std::vector<std::int32_t> rank;

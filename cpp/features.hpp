@@ -161,30 +161,30 @@ struct ByLabel {
   }
 };
 
-// --- move: change[y][slot] = sum_j direction_j x_j(slot) -----------------------------------------
+// --- scores[y][slot] = sum_j w_j x_j(slot) -------------------------------------------------------
 
 // Slots [begin, end) of one label.
-PROXQN_CLONES void move_label(const Features& f, const std::int64_t* coordinates,
-                              const double* direction, std::int64_t n_labels,
+PROXQN_CLONES void score_label(const Features& f, const std::int64_t* coordinates,
+                               const double* weights, std::int64_t n_labels,
                               const std::int64_t* order, std::int64_t n, std::int64_t begin,
                               std::int64_t end, double* column) {
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t c = coordinates[order[i]] / n_labels;
-    const double d = direction[order[i]];
+    const double w = weights[order[i]];
     const std::int32_t* all = f.slots + f.start[c];
     const std::int32_t* first = std::lower_bound(all, f.slots + f.start[c + 1], begin);
     const std::int32_t* last = std::lower_bound(first, f.slots + f.start[c + 1], end);
     if (const double* v = f.column_values(c))
-      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += d * v[slot - all];
+      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += w * v[slot - all];
     else
-      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += d;
+      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += w;
   }
 }
 
-// dirty[y] says whether change[y] holds an earlier direction; columns at rest are not written.
-inline void move(const Features& f, const std::int64_t* coordinates, const double* direction,
-                 std::int64_t n, std::int64_t n_labels, std::int64_t stride, int n_jobs,
-                 double* change, std::uint8_t* dirty) {
+// dirty[y] says whether out[y] holds earlier scores; labels without weights are not written.
+inline void scores(const Features& f, const std::int64_t* coordinates, const double* weights,
+                   std::int64_t n, std::int64_t n_labels, std::int64_t stride, int n_jobs,
+                   double* out, std::uint8_t* dirty) {
   const ByLabel by(f, coordinates, n, n_labels);
   n_jobs = jobs_for(by.n_entries, n_jobs);
   const std::int64_t n_parts = n_jobs > 1 ? 4 : 1;  // of the slots: labels have unequal work
@@ -192,10 +192,10 @@ inline void move(const Features& f, const std::int64_t* coordinates, const doubl
     const std::int64_t y = task / n_parts, part = task % n_parts;
     const std::int64_t begin = part * stride / n_parts, end = (part + 1) * stride / n_parts;
     const std::int64_t first = by.label_start[y], count = by.label_start[y + 1] - first;
-    double* column = change + y * stride;
+    double* column = out + y * stride;
     if (dirty[y]) std::fill(column + begin, column + end, 0.0);
-    move_label(f, coordinates, direction, n_labels, by.order.data() + first, count, begin, end,
-               column);
+    score_label(f, coordinates, weights, n_labels, by.order.data() + first, count, begin, end,
+                column);
   });
   for (std::int64_t y = 0; y < n_labels; ++y) dirty[y] = by.label_start[y + 1] > by.label_start[y];
 }

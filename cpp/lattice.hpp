@@ -81,13 +81,11 @@ struct LatticeWork {
   double step_range(std::int64_t g) const {
     return m.range + (g < 0 ? 0.0 : l.edges->range[g]);
   }
-  void gather(const Lane& s, double step) {
+  void gather(const Lane& s) {
     const Chain& c = l.chain;
     for (std::int64_t y = 0; y < m.L; ++y)
-      for (std::int64_t t = 0; t < s.length; ++t) {
-        const std::int64_t at = y * c.stride + s.slot(t);
-        x[t * m.Lp + y] = c.scores[at] + (c.change ? step * c.change[at] : 0.0);
-      }
+      for (std::int64_t t = 0; t < s.length; ++t)
+        x[t * m.Lp + y] = c.scores[y * c.stride + s.slot(t)];
   }
 };
 
@@ -199,11 +197,10 @@ inline Run twin_run(const Lattice& l, std::int64_t sequence) {
   return r;
 }
 
-PROXQN_CLONES void lattice_forward_chunk(const Lattice& l, std::int64_t chunk, double step,
-                                         double* losses) {
+PROXQN_CLONES void lattice_forward_chunk(const Lattice& l, std::int64_t chunk, double* losses) {
   LatticeWork w(l, longest_in(l.chain, chunk));
   each_sequence(l.chain, chunk, [&](const Lane& s, std::int64_t sequence) {
-    w.gather(s, step);
+    w.gather(s);
     const Run r = free_run(l, sequence);
     losses[sequence] = run_forward(w, r);
     if (has_twin(l, sequence)) losses[sequence] -= run_forward(w, twin_run(l, sequence));
@@ -211,9 +208,9 @@ PROXQN_CLONES void lattice_forward_chunk(const Lattice& l, std::int64_t chunk, d
   });
 }
 
-inline void lattice_forward(const Lattice& l, double step, int n_jobs, double* losses) {
+inline void lattice_forward(const Lattice& l, int n_jobs, double* losses) {
   parallel_for(l.chain.n_chunks, n_jobs, [&](std::int64_t chunk) {
-    lattice_forward_chunk(l, chunk, step, losses);
+    lattice_forward_chunk(l, chunk, losses);
   });
 }
 
@@ -291,19 +288,15 @@ PROXQN_INLINE void run_backward(LatticeWork& w, const Run& r, const Lane& s, dou
   }
 }
 
-PROXQN_CLONES void lattice_backward_chunk(const Lattice& l, std::int64_t chunk, double step,
-                                          double* G) {
+PROXQN_CLONES void lattice_backward_chunk(const Lattice& l, std::int64_t chunk, double* G) {
   LatticeWork w(l, longest_in(l.chain, chunk));
   auto beta = scratch(w.m.Lp);
   const Chain& c = l.chain;
   each_sequence(c, chunk, [&](const Lane& s, std::int64_t sequence) {
     const double weight = c.weights ? c.weights[sequence] : 1.0;
-    w.gather(s, step);
+    w.gather(s);
     for (std::int64_t y = 0; y < w.m.L; ++y)
-      for (std::int64_t t = 0; t < s.length; ++t) {
-        c.scores[y * c.stride + s.slot(t)] = w.x[t * w.m.Lp + y];
-        c.alpha[y * c.stride + s.slot(t)] = 0.0;
-      }
+      for (std::int64_t t = 0; t < s.length; ++t) c.alpha[y * c.stride + s.slot(t)] = 0.0;
     run_backward(w, free_run(l, sequence), s, weight, G, beta.get());
     if (has_twin(l, sequence))
       run_backward(w, twin_run(l, sequence), s, -weight, G, beta.get());
@@ -313,12 +306,12 @@ PROXQN_CLONES void lattice_backward_chunk(const Lattice& l, std::int64_t chunk, 
   });
 }
 
-// After forward at the same step. pairs[L][L] = sum of weight * (P - P(allowed)) of neighbours.
-inline void lattice_backward(const Lattice& l, double step, int n_jobs, double* pairs) {
+// After forward. pairs[L][L] = sum of weight * (P - P(allowed)) of neighbours.
+inline void lattice_backward(const Lattice& l, int n_jobs, double* pairs) {
   const std::int64_t L = l.chain.n_labels, Lp = padded(L), size = L * Lp;
   std::vector<double> parts(l.chain.n_chunks * size, 0.0);
   parallel_for(l.chain.n_chunks, n_jobs, [&](std::int64_t chunk) {
-    lattice_backward_chunk(l, chunk, step, parts.data() + chunk * size);
+    lattice_backward_chunk(l, chunk, parts.data() + chunk * size);
   });
   std::fill(pairs, pairs + L * L, 0.0);
   for (std::int64_t chunk = 0; chunk < l.chain.n_chunks; ++chunk)
@@ -337,7 +330,7 @@ PROXQN_CLONES void lattice_viterbi_chunk(const Lattice& l, std::int64_t chunk,
   std::vector<std::int32_t> back(longest * L);
   each_sequence(c, chunk, [&](const Lane& s, std::int64_t sequence) {
     const Run r = free_run(l, sequence);
-    w.gather(s, 0.0);
+    w.gather(s);
     std::copy(w.x.begin(), w.x.begin() + L, best.begin());
     for (std::int64_t t = 1; t < s.length; ++t) {
       w.log_step(r.pattern[t], lambda.data());

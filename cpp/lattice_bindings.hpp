@@ -24,19 +24,17 @@ class EdgeKernel {
     scores_.pattern_values = pattern_values_.data();
   }
 
-  // The weights at value + step * change, column by column.
+  // The weights, column by column.
   void put(Array<const std::int64_t> start, Array<const std::int32_t> pair,
-           Array<const double> value, std::optional<Array<const double>> change, double step) {
+           Array<const double> value) {
     expect(start.shape(0) == start_.shape(0), "one list of weights a column expected");
-    expect(pair.shape(0) == value.shape(0) && (!change || change->shape(0) == value.shape(0)),
-           "one score a pair expected");
+    expect(pair.shape(0) == value.shape(0), "one score a pair expected");
     score_start_ = start;
     score_pair_ = pair;
     scores_.start = score_start_->data();
     scores_.pair = score_pair_->data();
     nb::gil_scoped_release release;
-    scores_.put(value.data(), change ? change->data() : nullptr, step,
-                static_cast<std::int64_t>(value_start_.shape(0)), n_labels_);
+    scores_.put(value.data(), static_cast<std::int64_t>(value_start_.shape(0)), n_labels_);
   }
 
   void gradient(Array<const std::int64_t> coordinates, Array<const double, 2> alpha,
@@ -123,25 +121,23 @@ class LatticeKernel {
   }
 
   void forward(const EdgeKernel& edges, Array<double, 2> alpha, Array<std::uint8_t> log_domain,
-               std::optional<Array<const double, 2>> change, double step,
                Array<const double, 2> transitions, Array<double> losses, int n_jobs) {
-    const auto l = lattice(edges, &alpha, nullptr, &log_domain, nullptr, change, transitions);
+    const auto l = lattice(edges, &alpha, nullptr, &log_domain, nullptr, transitions);
     nb::gil_scoped_release release;
-    proxqn::lattice_forward(l, step, n_jobs, losses.data());
+    proxqn::lattice_forward(l, n_jobs, losses.data());
   }
 
   void backward(const EdgeKernel& edges, Array<double, 2> alpha, Array<double, 2> onward,
                 Array<std::uint8_t> log_domain, Array<double, 2> residuals,
-                std::optional<Array<const double, 2>> change, double step,
                 Array<const double, 2> transitions, Array<double, 2> pairs, int n_jobs) {
-    const auto l = lattice(edges, &alpha, &onward, &log_domain, &residuals, change, transitions);
+    const auto l = lattice(edges, &alpha, &onward, &log_domain, &residuals, transitions);
     nb::gil_scoped_release release;
-    proxqn::lattice_backward(l, step, n_jobs, pairs.data());
+    proxqn::lattice_backward(l, n_jobs, pairs.data());
   }
 
   void viterbi(const EdgeKernel& edges, Array<const double, 2> transitions,
                Array<std::int32_t> path, int n_jobs) {
-    const auto l = lattice(edges, nullptr, nullptr, nullptr, nullptr, std::nullopt, transitions);
+    const auto l = lattice(edges, nullptr, nullptr, nullptr, nullptr, transitions);
     nb::gil_scoped_release release;
     proxqn::lattice_viterbi(l, n_jobs, path.data());
   }
@@ -150,7 +146,6 @@ class LatticeKernel {
   proxqn::Lattice lattice(const EdgeKernel& edges, Array<double, 2>* alpha,
                           Array<double, 2>* onward, Array<std::uint8_t>* log_domain,
                           Array<double, 2>* residuals,
-                          const std::optional<Array<const double, 2>>& change,
                           const Array<const double, 2>& transitions) {
     const auto L = static_cast<std::int64_t>(scores_.shape(0));
     const auto Lp = static_cast<std::size_t>(proxqn::padded(L));
@@ -174,7 +169,6 @@ class LatticeKernel {
                               labels_ ? labels_->data() : nullptr,
                               weights_ ? weights_->data() : nullptr,
                               scores_.data(),
-                              change ? change->data() : nullptr,
                               residuals ? residuals->data() : nullptr,
                               nullptr,
                               nullptr,
@@ -215,7 +209,7 @@ static void bind_lattice(nb::module_& m) {
            "start"_a, "patterns"_a, "value_start"_a, "values"_a, "row_start"_a, "rows"_a,
            "row_weights"_a, "pattern_start"_a, "pattern_columns"_a, "pattern_values"_a,
            "n_labels"_a)
-      .def("put", &EdgeKernel::put, "start"_a, "pair"_a, "value"_a, "change"_a.none(), "step"_a)
+      .def("put", &EdgeKernel::put, "start"_a, "pair"_a, "value"_a)
       .def("gradient", &EdgeKernel::gradient, "coordinates"_a, "alpha"_a.noconvert(),
            "onward"_a.noconvert(), "log_domain"_a.noconvert(), "transitions"_a,
            "out"_a.noconvert(), "n_jobs"_a)
@@ -231,12 +225,10 @@ static void bind_lattice(nb::module_& m) {
            "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert(), "token_start"_a,
            "pattern"_a, "twin"_a.none(), "allowed"_a.none())
       .def("forward", &LatticeKernel::forward, "edges"_a, "alpha"_a.noconvert(),
-           "log_domain"_a.noconvert(), "change"_a.noconvert().none(), "step"_a, "transitions"_a,
-           "losses"_a.noconvert(), "n_jobs"_a)
+           "log_domain"_a.noconvert(), "transitions"_a, "losses"_a.noconvert(), "n_jobs"_a)
       .def("backward", &LatticeKernel::backward, "edges"_a, "alpha"_a.noconvert(),
            "onward"_a.noconvert(), "log_domain"_a.noconvert(), "residuals"_a.noconvert(),
-           "change"_a.noconvert().none(), "step"_a, "transitions"_a, "pairs"_a.noconvert(),
-           "n_jobs"_a)
+           "transitions"_a, "pairs"_a.noconvert(), "n_jobs"_a)
       .def("viterbi", &LatticeKernel::viterbi, "edges"_a, "transitions"_a, "path"_a.noconvert(),
            "n_jobs"_a);
 }

@@ -16,15 +16,15 @@
 
 namespace proxqn {
 
-// --- move: rows[slot] = sum_j direction_j x_j(slot) ----------------------------------------------
+// --- scores: rows[slot] = sum_j w_j x_j(slot) ----------------------------------------------------
 
 template <int N>
-PROXQN_INLINE void scatter(const Entries& x, const std::int32_t* label, const float* steps,
+PROXQN_INLINE void scatter(const Entries& x, const std::int32_t* label, const float* weights,
                            std::int64_t stride, float* rows) {
   float8 d[N];
   float* first[N];
   for (int k = 0; k < N; ++k) {
-    d[k] = load_floats(steps + k * kLanes);
+    d[k] = load_floats(weights + k * kLanes);
     first[k] = rows + label[k] * stride;
   }
   for (std::int64_t e = 0; e < x.n; ++e) {
@@ -37,9 +37,9 @@ PROXQN_INLINE void scatter(const Entries& x, const std::int32_t* label, const fl
 }
 
 PROXQN_INLINE void scatter_column(const Eights& eights, const Eights::Column& c, const Entries& x,
-                                  const float* steps, std::int64_t stride, float* rows) {
+                                  const float* weights, std::int64_t stride, float* rows) {
   by_fours(c, [&](auto n, std::int64_t i) {
-    scatter<n>(x, eights.label.data() + i, steps + i * kLanes, stride, rows);
+    scatter<n>(x, eights.label.data() + i, weights + i * kLanes, stride, rows);
   });
 }
 
@@ -50,8 +50,8 @@ using Turned = float[kLanes][kTurned];
 constexpr std::int64_t kWords = 8;  // of 16 slots each, whose sums stay in registers
 constexpr std::int64_t kItemsAhead = 8;  // each has its bits elsewhere
 
-// out[kTurned] = the steps of one label's dense columns under their bits, from slot `first` on.
-PROXQN_AVX512 inline void add_masked(const std::vector<Eights::Dense>& items, const float* steps,
+// out[kTurned] = the weights of one label's dense columns under their bits, from slot `first` on.
+PROXQN_AVX512 inline void add_masked(const std::vector<Eights::Dense>& items, const float* weights,
                                      std::int64_t first, float* out) {
   for (std::int64_t word = 0; word < kTurned / 16; word += kWords) {
     __m512 acc[kWords];
@@ -59,7 +59,7 @@ PROXQN_AVX512 inline void add_masked(const std::vector<Eights::Dense>& items, co
     const auto n = static_cast<std::int64_t>(items.size());
     for (std::int64_t i = 0; i < n; ++i) {
       if (word == 0) __builtin_prefetch(items[std::min(i + kItemsAhead, n - 1)].bits + first / 16);
-      const __m512 d = _mm512_set1_ps(steps[items[i].place]);
+      const __m512 d = _mm512_set1_ps(weights[items[i].place]);
       const std::uint16_t* bits = items[i].bits + first / 16 + word;
       for (int k = 0; k < kWords; ++k) acc[k] = _mm512_mask_add_ps(acc[k], bits[k], acc[k], d);
     }
@@ -118,19 +118,19 @@ PROXQN_INLINE void turn_from_rows(const float* rows, std::int64_t n, Turned& tur
 }
 
 // Slots [begin, end) of an eight of labels = the dense columns' share, zero where there are none.
-PROXQN_INLINE void move_dense(const Eights& eights, const float* steps, std::int64_t eight,
+PROXQN_INLINE void score_dense(const Eights& eights, const float* weights, std::int64_t eight,
                               std::int64_t begin, std::int64_t end, float* rows) {
   alignas(64) Turned turned;
   for (std::int64_t first = begin; first < end; first += kTurned) {
     for (int k = 0; k < kLanes; ++k)
       if (eights.dense[eight + k].empty()) std::memset(turned[k], 0, sizeof turned[k]);
-      else add_masked(eights.dense[eight + k], steps, first, turned[k]);
+      else add_masked(eights.dense[eight + k], weights, first, turned[k]);
     turn_to_rows(turned, std::min(kTurned, end - first), rows + first * kLanes);
   }
 }
 
 // The slots of blocks [first, last).
-PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, const SlotLists* lists,
+PROXQN_CLONES void score_blocks(const Eights& eights, const float* weights, const SlotLists* lists,
                                const std::vector<std::vector<float>>& tables, std::int64_t first,
                                std::int64_t last, std::int64_t n_blocks, std::int64_t stride,
                                float* rows) {
@@ -140,7 +140,7 @@ PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, const S
     for (std::int64_t y = 0; y < Lp; y += kLanes) {
       float* plane = rows + y * stride;
       const bool dense = b < n_blocks && eights.any_dense(y);
-      if (dense) move_dense(eights, steps, y, begin, end, plane);
+      if (dense) score_dense(eights, weights, y, begin, end, plane);
       else if (!lists) std::fill(plane + begin * kLanes, plane + end * kLanes, 0.0f);
       if (lists)
         add_lists(lists->eights[y / kLanes], tables[y / kLanes].data(), begin, end, !dense, plane);
@@ -148,38 +148,38 @@ PROXQN_CLONES void move_blocks(const Eights& eights, const float* steps, const S
     if (b >= n_blocks) continue;
     for (const auto& c : eights.columns)
       if (c.cuts)
-        scatter_column(eights, c, c.all.part(c.cuts[b], c.cuts[b + 1]), steps, stride, rows);
+        scatter_column(eights, c, c.all.part(c.cuts[b], c.cuts[b + 1]), weights, stride, rows);
   }
   for (const auto& c : eights.columns)
     if (!c.cuts)
-      scatter_column(eights, c, c.all.between(first * kSlotBlock, last * kSlotBlock), steps, stride,
+      scatter_column(eights, c, c.all.between(first * kSlotBlock, last * kSlotBlock), weights, stride,
                      rows);
 }
 
-inline void move(const Features& f, Index& index, const std::int64_t* coordinates,
-                 const double* direction, std::int64_t n, std::int64_t n_labels,
-                 const std::int32_t* rank, std::int64_t stride, int n_jobs, float* rows) {
+inline void scores(const Features& f, Index& index, const std::int64_t* coordinates,
+                   const double* weights, std::int64_t n, std::int64_t n_labels,
+                   const std::int32_t* rank, std::int64_t stride, int n_jobs, float* rows) {
   const auto made = plan(f, index, coordinates, n, n_labels, rank, stride, false, n_jobs);
   const Eights& eights = made->eights;
   const Listed& listed = made->listed;
-  index.moved = true;
-  std::vector<float> steps(eights.label.size() * kLanes, 0.0f);
+  index.scored = true;
+  std::vector<float> w(eights.label.size() * kLanes, 0.0f);
   made->each_place(coordinates, n, [&](std::int64_t i, std::int64_t place) {
-    steps[place] = static_cast<float>(direction[i]);
+    w[place] = static_cast<float>(weights[i]);
   });
   std::vector<std::vector<float>> tables;  // [Lp/8][n_rows * 8] of the lists
   if (listed.lists) {
     for (const auto& e : listed.lists->eights) tables.emplace_back(e.n_rows * kLanes, 0.0f);
     listed.each(1, [&](std::int64_t i, std::int64_t p, std::int64_t at) {
-      std::copy_n(steps.data() + i * kLanes, kLanes, tables[p].data() + at);
+      std::copy_n(w.data() + i * kLanes, kLanes, tables[p].data() + at);
     });
   }
   const std::int64_t n_blocks = (stride + kSlotBlock - 1) / kSlotBlock;
   // Every slot's sum is in the order of the columns, whatever the number of parts.
   const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 4 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
-    move_blocks(eights, steps.data(), listed.lists.get(), tables, part * n_blocks / n_parts,
-                (part + 1) * n_blocks / n_parts, index.blocks.n_blocks, stride, rows);
+    score_blocks(eights, w.data(), listed.lists.get(), tables, part * n_blocks / n_parts,
+                 (part + 1) * n_blocks / n_parts, index.blocks.n_blocks, stride, rows);
   });
 }
 
@@ -296,7 +296,7 @@ inline void gather_lists(const Listed& listed, const float* rows, std::int64_t s
 inline void gradient(const Features& f, Index& index, const std::int64_t* coordinates,
                      std::int64_t n, std::int64_t n_labels, const std::int32_t* rank,
                      const float* rows, std::int64_t stride, int n_jobs, double* out) {
-  const bool again = index.moved.exchange(false);
+  const bool again = index.scored.exchange(false);
   const auto made = plan(f, index, coordinates, n, n_labels, rank, stride, again, n_jobs);
   const Eights& eights = made->eights;
   std::vector<double> sums(eights.label.size() * kLanes, 0.0);

@@ -53,12 +53,12 @@ void with_best_kernels(const Body& body) {
 }
 
 inline void forward_chunk(const ChainOf<float>& c, const Transitions<float>& m, std::int64_t chunk,
-                          double step, double* losses) {
-  with_best_kernels([&](auto forward, auto) { forward(c, m, chunk, step, losses); });
+                          double* losses) {
+  with_best_kernels([&](auto forward, auto) { forward(c, m, chunk, losses); });
 }
 inline void backward_chunk(const ChainOf<float>& c, const Transitions<float>& m, std::int64_t chunk,
-                           double step, double* G) {
-  with_best_kernels([&](auto, auto backward) { backward(c, m, chunk, step, G); });
+                           double* G) {
+  with_best_kernels([&](auto, auto backward) { backward(c, m, chunk, G); });
 }
 
 }  // namespace proxqn

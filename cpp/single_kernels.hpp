@@ -203,12 +203,11 @@ struct SingleBatch {
   const std::int64_t batch, L = c.n_labels, T = c.length[batch];
   const std::int64_t Lp = P > 0 ? P * kLanes : m.padded_labels;
   const std::int32_t* lengths = c.lane_length + batch * kLanes;
-  const float step;
   V real{}, low{};  // real: 1 where the last eight has labels; low: the least x - m_t
 
   PROXQN_INLINE SingleBatch(const ChainOf<float>& chain, const Transitions<float>& transitions,
-                            std::int64_t b, double s)
-      : c(chain), m(transitions), batch(b), step(static_cast<float>(s)) {
+                            std::int64_t b)
+      : c(chain), m(transitions), batch(b) {
     for (int k = 0; k < R * kLanes; ++k) real[k] = Lp - kLanes + k % kLanes < L;
   }
 
@@ -234,21 +233,14 @@ struct SingleBatch {
       for (int s = 0; s < N; s += 2) __builtin_prefetch(lines.at(y, s), 1);
   }
 
-  // e = exp(x_t - m_t) and high[N][8] = m_t, with x kept as scores or not. Where there is no label, x
-  // is the first eight's largest.
-  PROXQN_INLINE void exponentials(std::int64_t t, std::int64_t ahead, bool keep, RowsView e,
-                                  float* high) {
+  // e = exp(x_t - m_t) and high[N][8] = m_t. Where there is no label, x is the first eight's largest.
+  PROXQN_INLINE void exponentials(std::int64_t t, std::int64_t ahead, RowsView e, float* high) {
     fetch(c.scores, t, ahead);
-    if (c.change) fetch(c.change, t, ahead);
-    const RowsView scores = rows(c.scores, t), change = rows(c.change, t);
+    const RowsView scores = rows(c.scores, t);
     for (int s = 0; s < N; s += R) {
       V x[P > 0 ? P : 1], top{};  // x in registers if P > 0, else where e will be
       for (std::int64_t y = 0; y < Lp; y += kLanes) {
         V v = get(scores.at(y, s));
-        if (c.change) {
-          v += step * get(change.at(y, s));
-          if (keep) put(scores.at(y, s), v);
-        }
         if (y + kLanes == Lp) v = real > 0.0f ? v : y > 0 ? top : first_label(v);
         if constexpr (P > 0) x[y / kLanes] = v;
         else put(e.at(y, s), v);
@@ -276,7 +268,7 @@ struct SingleBatch {
     double loss[kLanes] = {}, product[kLanes] = {1, 1, 1, 1, 1, 1, 1, 1};  // of some c_t
     Product<double> normaliser[kLanes];
     V totals{};  // only shows whether any was NaN: max loses them
-    exponentials(0, kFetchAhead, false, e, high);
+    exponentials(0, kFetchAhead, e, high);
     each_row([&](std::int64_t y, int s) PROXQN_INLINED {
       const V v = get(e.at(y, s)) * (y + kLanes < Lp ? V{} + 1.0f : real);
       put(rows(c.alpha, 0).at(y, s), v);
@@ -297,7 +289,7 @@ struct SingleBatch {
         if (c.labels) {
           const std::int32_t* label = c.labels + slot(t) + s;
           const std::int64_t at = c.at(*label, slot(t) + s);
-          gained -= c.change ? c.scores[at] + step * c.change[at] : c.scores[at];
+          gained -= c.scores[at];
           if (t > 0) gained -= c.transitions[label[-N] * L + *label];
         }
         loss[s] += gained;
@@ -305,7 +297,7 @@ struct SingleBatch {
       if (t % kFactorsAProduct == kFactorsAProduct - 1 || t + 1 == T)
         for (int s = 0; s < N; ++s) normaliser[s].multiply(std::exchange(product[s], 1.0));
       if (t + 1 == T) break;
-      exponentials(t + 1, kFetchAhead, false, e, high);
+      exponentials(t + 1, kFetchAhead, e, high);
       forward_product(rows(c.alpha, t), m, e, inverse, L, Lp, N,
                       reinterpret_cast<float8*>(work + N * Lp), rows(c.alpha, t + 1), sums);
     }
@@ -332,7 +324,7 @@ struct SingleBatch {
       if (lengths[s] > 0)
         store_floats(weight + s * kLanes, fill_floats(static_cast<float>(
             c.weights ? c.weights[c.lane_sequence[batch * kLanes + s]] : 1.0)));
-    exponentials(T - 1, -kFetchAhead, true, e, high);
+    exponentials(T - 1, -kFetchAhead, e, high);
     for (std::int64_t t = T - 1; t >= 0; --t) {
       const RowsView alpha = rows(c.alpha, t);
       fetch(c.alpha, t, -kFetchAhead);
@@ -362,7 +354,7 @@ struct SingleBatch {
       each_row([&](std::int64_t y, int s) PROXQN_INLINED {
         put(v.at(y, s), get(e.at(y, s)) * get(beta.at(y, s)) * get(factor + s * kLanes));
       });
-      exponentials(t - 1, -kFetchAhead, true, e, high);
+      exponentials(t - 1, -kFetchAhead, e, high);
       backward_product(v, m, rows(c.alpha, t - 1), L, Lp, N,
                        reinterpret_cast<float8*>(work + 2 * N * Lp), beta, sums);
     }
@@ -371,17 +363,17 @@ struct SingleBatch {
 
 template <int P>
 PROXQN_INLINE void forward_singles(const ChainOf<float>& c, const Transitions<float>& m,
-                                   std::int64_t chunk, double step, double* losses) {
+                                   std::int64_t chunk, double* losses) {
   auto work = scratch<float>(3 * m.padded_labels * kLanes);
   for (std::int64_t b = c.chunk[chunk]; b < c.chunk[chunk + 1]; ++b)
     c.log_domain[b] = !(c.width[b] == kLanes
-                            ? SingleBatch<kLanes, P>(c, m, b, step).forward(work.get(), losses)
-                            : SingleBatch<1, P>(c, m, b, step).forward(work.get(), losses));
+                            ? SingleBatch<kLanes, P>(c, m, b).forward(work.get(), losses)
+                            : SingleBatch<1, P>(c, m, b).forward(work.get(), losses));
 }
 
 template <int P>
 PROXQN_INLINE void backward_singles(const ChainOf<float>& c, const Transitions<float>& m,
-                                    std::int64_t chunk, double step, double* G) {
+                                    std::int64_t chunk, double* G) {
   constexpr std::int64_t pair_step = (kPairTokens + kLanes) * kLanes;
   const std::int64_t L = c.n_labels, Lp = m.padded_labels;
   auto work = scratch<float>(4 * Lp * kLanes), sides = scratch<float>(2 * pair_step * Lp / kLanes);
@@ -389,8 +381,8 @@ PROXQN_INLINE void backward_singles(const ChainOf<float>& c, const Transitions<f
   PairRows pairs{{sides.get(), pair_step}, {sides.get() + pair_step * Lp / kLanes, pair_step}, sums.get()};
   // The last batch first: then what is fetched ahead is needed next, at the end of a batch, too.
   for (std::int64_t b = c.chunk[chunk + 1] - 1; b >= c.chunk[chunk]; --b) {
-    if (c.width[b] == kLanes) SingleBatch<kLanes, P>(c, m, b, step).backward(work.get(), pairs);
-    else SingleBatch<1, P>(c, m, b, step).backward(work.get(), pairs);
+    if (c.width[b] == kLanes) SingleBatch<kLanes, P>(c, m, b).backward(work.get(), pairs);
+    else SingleBatch<1, P>(c, m, b).backward(work.get(), pairs);
   }
   pairs.flush(L, Lp);
   for (std::int64_t i = 0; i < L; ++i)
@@ -399,21 +391,21 @@ PROXQN_INLINE void backward_singles(const ChainOf<float>& c, const Transitions<f
 
 // The number of eights is known to the compiler where it is small.
 PROXQN_KERNEL void forward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
-                                 std::int64_t chunk, double step, double* losses) {
+                                 std::int64_t chunk, double* losses) {
   switch (m.padded_labels / kLanes) {
-    case 2: return forward_singles<2>(c, m, chunk, step, losses);
-    case 3: return forward_singles<3>(c, m, chunk, step, losses);
-    case 4: return forward_singles<4>(c, m, chunk, step, losses);
-    default: return forward_singles<0>(c, m, chunk, step, losses);
+    case 2: return forward_singles<2>(c, m, chunk, losses);
+    case 3: return forward_singles<3>(c, m, chunk, losses);
+    case 4: return forward_singles<4>(c, m, chunk, losses);
+    default: return forward_singles<0>(c, m, chunk, losses);
   }
 }
 PROXQN_KERNEL void backward_chunk(const ChainOf<float>& c, const Transitions<float>& m,
-                                  std::int64_t chunk, double step, double* G) {
+                                  std::int64_t chunk, double* G) {
   switch (m.padded_labels / kLanes) {
-    case 2: return backward_singles<2>(c, m, chunk, step, G);
-    case 3: return backward_singles<3>(c, m, chunk, step, G);
-    case 4: return backward_singles<4>(c, m, chunk, step, G);
-    default: return backward_singles<0>(c, m, chunk, step, G);
+    case 2: return backward_singles<2>(c, m, chunk, G);
+    case 3: return backward_singles<3>(c, m, chunk, G);
+    case 4: return backward_singles<4>(c, m, chunk, G);
+    default: return backward_singles<0>(c, m, chunk, G);
   }
 }
 

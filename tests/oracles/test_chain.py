@@ -77,8 +77,8 @@ def test_log_partition_and_marginals_equal_enumeration(kernels):
         weights=None,
     )
     log_z, pairs = np.empty(layout.n_sequences), np.empty((3, 3))
-    chain.forward(alpha, None, 0.0, transitions, log_z, 1)
-    chain.backward(alpha, None, 0.0, transitions, pairs, 1)
+    chain.forward(alpha, transitions, log_z, 1)
+    chain.backward(alpha, transitions, pairs, 1)
     np.testing.assert_allclose(log_z, [s.log_z for s in truth.sequences], **EXACT)
     marginals = np.concatenate([s.token_marginals for s in truth.sequences], axis=1)
     np.testing.assert_allclose(alpha[:, layout.token_slot], marginals, **EXACT)

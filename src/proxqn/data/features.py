@@ -25,7 +25,7 @@ _DENSE = 32  # a column with an entry in so many slots is dense
 @final
 @dataclass(frozen=True)
 class TokenLists:
-    """For each slot its frequent columns of ones, for sweeps slot by slot (``cpp/list_sums.hpp``)."""
+    """For each slot its frequent columns of ones, for sweeps (``cpp/list_sums.hpp``)."""
 
     start: Ints  # [n_lists + 1]
     places: NDArray[np.uint16]  # among the columns
@@ -33,7 +33,7 @@ class TokenLists:
     slot_list: NDArray[np.int32] | None = None  # [n_slots] -1 for none; without: slot s has list s
 
     def restricted(self, slot_map: NDArray[np.int32], n_slots: int) -> TokenLists:
-        """Return the lists of some slots of all: slot s becomes ``slot_map[s]``, or goes with -1."""
+        """Return the lists of some slots: slot s becomes ``slot_map[s]``, or goes with -1."""
         slot_list = np.full(n_slots, -1, dtype=np.int32)
         old = np.flatnonzero(slot_map >= 0)
         slot_list[slot_map[old]] = old if self.slot_list is None else self.slot_list[old]
@@ -104,7 +104,7 @@ class FeatureIndexed:
             place = np.full(len(columns), -1, dtype=np.int32)
             place[listed] = np.arange(len(listed))
         list_start = np.empty((n_slots or 0) + 1, dtype=np.int64)
-        places = np.empty(counts[listed].sum() + 1, dtype=np.uint16)  # with room for what goes again
+        places = np.empty(counts[listed].sum() + 1, dtype=np.uint16)  # room for one more
         _kernels.transpose(
             X.indptr, entry_column, order, row_slot, start, slots, entry, place, list_start, places
         )

@@ -81,7 +81,7 @@ class ChainInference:
         for block in self._blocks(tokens):
             kernel, alpha, _ = self._forward(block, None)
             pairs = np.zeros_like(self._transitions)
-            kernel.backward(alpha, None, 0.0, self._transitions, pairs, self._n_jobs)
+            kernel.backward(alpha, self._transitions, pairs, self._n_jobs)
             _kernels.rows_of_slots(alpha, block.token_of_slot, marginals)
         return marginals
 
@@ -109,7 +109,7 @@ class ChainInference:
         """Run the forward pass; return the kernel, its α, and log Z minus the labels' scores."""
         kernel = self._kernel(block, labels)
         alpha, losses = aligned_zeros(block.scores.shape), np.zeros(block.layout.n_sequences)
-        kernel.forward(alpha, None, 0.0, self._transitions, losses, self._n_jobs)
+        kernel.forward(alpha, self._transitions, losses, self._n_jobs)
         return kernel, alpha, losses
 
     def _kernel(self, block: _Block, labels: PartialLabels | None) -> Any:

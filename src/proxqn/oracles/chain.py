@@ -153,14 +153,14 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         """
         self._put(step)
         transitions = self._transitions + step * self._transition_change
-        in_range = self._scores.forward(step, transitions, self._losses, self.n_jobs)
+        in_range = self._scores.forward(transitions, self._losses, self.n_jobs)
         if not in_range and isinstance(self._scores, SingleScores):
             self._n_refused += 1
             if self._accepted and self._n_refused <= _MAX_REFUSED:
                 return math.inf
             self._scores = self._new_scores(DoubleScores)
             self._put(step)
-            self._scores.forward(step, transitions, self._losses, self.n_jobs)
+            self._scores.forward(transitions, self._losses, self.n_jobs)
         losses = self._losses if self._weights is None else self._weights * self._losses
         return float(losses.sum())
 
@@ -169,7 +169,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._w, self._d = self._put(step), SparseVector.empty()
         self._transitions += step * self._transition_change
         self._transition_change = np.zeros_like(self._transitions)
-        self._scores.backward(step, self._transitions, self._expected, self.n_jobs)
+        self._scores.backward(self._transitions, self._expected, self.n_jobs)
         self._step, self._accepted = 0.0, True
 
     def gradient(self, coordinates: Ints) -> Floats:

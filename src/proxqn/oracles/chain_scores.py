@@ -103,13 +103,13 @@ class ChainScores(ABC):
     @abstractmethod
     def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None: ...
 
-    def forward(self, step: float, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
+    def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
         """Compute the losses; False where scores are too far apart for the scaled recursion."""
-        return bool(self.inference.forward(self._alpha, None, step, transitions, losses, n_jobs))
+        return bool(self.inference.forward(self._alpha, transitions, losses, n_jobs))
 
-    def backward(self, step: float, transitions: Floats, expected: Floats, n_jobs: int) -> None:
+    def backward(self, transitions: Floats, expected: Floats, n_jobs: int) -> None:
         """Compute residuals and the expected counts of label pairs."""
-        self.inference.backward(self._alpha, None, step, transitions, expected, n_jobs)
+        self.inference.backward(self._alpha, transitions, expected, n_jobs)
 
     def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
         """Draw pairs of labelings, and return where they differ."""
@@ -154,7 +154,7 @@ class DoubleScores(ChainScores):
 
     def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
         """Walk the scores label by label."""
-        self._features.move(coordinates, values, self.scores, self._dirty, n_jobs)
+        self._features.scores(coordinates, values, self.scores, self._dirty, n_jobs)
 
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
         """Walk the residuals label by label."""
@@ -191,18 +191,18 @@ class SingleScores(ChainScores):
 
     def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
         """Walk the scores, eight labels at a time."""
-        self._features.move_single(coordinates, values, self._rank, self.scores, n_jobs)
+        self._features.scores_single(coordinates, values, self._rank, self.scores, n_jobs)
 
-    def forward(self, step: float, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
+    def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
         """Compute the losses in the order of places."""
         ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
-        return super().forward(step, ordered, losses, n_jobs)
+        return super().forward(ordered, losses, n_jobs)
 
-    def backward(self, step: float, transitions: Floats, expected: Floats, n_jobs: int) -> None:
+    def backward(self, transitions: Floats, expected: Floats, n_jobs: int) -> None:
         """Compute residuals and expected counts in the order of places."""
         ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
         counts = np.empty_like(expected)
-        super().backward(step, ordered, counts, n_jobs)
+        super().backward(ordered, counts, n_jobs)
         expected[:] = counts[np.ix_(self._rank, self._rank)]
 
     def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:

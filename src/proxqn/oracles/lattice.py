@@ -122,25 +122,23 @@ class LatticeOracle(Oracle):
     def reset(self) -> None:
         """Go to w = 0."""
         self._chain.reset()
-        self._w = self._d = SparseVector.empty()
-        self._inference.move(self._w, self._d)
+        self._w = self._d = SparseVector.empty()  # of edges
+        self._inference.move(self._w)
 
     def move(self, direction: SparseVector) -> None:
-        """Compute the change of the scores: data entries of the features in w and d."""
+        """Set the direction; scores are computed for a trial."""
         chain, self._d = self._split(direction)
         self._chain.move(chain)
-        self._inference.move(self._w, self._d)
 
     def value_at(self, step: float) -> float:
-        """Run the forward pass."""
+        """Compute the scores and run the forward pass."""
+        self._inference.move(self._w.plus(self._d, step))
         return self._chain.value_at(step)
 
     def accept(self, step: float) -> None:
         """Run the backward pass."""
         self._chain.accept(step)
-        self._w = self._w.plus(self._d, step)
-        self._d = SparseVector.empty()
-        self._inference.move(self._w, self._d)
+        self._w, self._d = self._w.plus(self._d, step), SparseVector.empty()
 
     def gradient(self, coordinates: Ints) -> Floats:
         """Sum residuals over the tokens of each coordinate's feature."""

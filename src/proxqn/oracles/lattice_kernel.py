@@ -7,7 +7,7 @@ a chain oracle runs on it, and what the weights of edges need beside these.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,54 +86,32 @@ class LatticeInference:
             None if twins is None else twins.start,
             None if twins is None else twins.allowed,
         )
-        self.move(SparseVector.empty(), SparseVector.empty())
+        self.move(SparseVector.empty())
 
-    def move(self, w: SparseVector, d: SparseVector) -> None:
-        """Set the weights of edges and their direction; coordinates are column · L² + pair."""
-        # Both at once, as real and imaginary part: so they have their places in common.
-        both: Any = self._matrix(w) + 1j * self._matrix(d)
-        self.put(both)
+    def move(self, w: SparseVector) -> None:
+        """Set the weights of edges; coordinates are column · L² + pair."""
+        size = self._n_labels**2
+        column, pair = np.divmod(w.coordinates, size)
+        shape = (self.data.n_columns, size)
+        self.put(sp.csr_array((w.values, (column, pair)), shape=shape))
 
     def put(self, weights: sp.csr_array) -> None:
-        """Set the weights as a matrix, columns of the patterns x label pairs.
-
-        The imaginary part, where there is one, is their change.
-        """
+        """Set the weights as a matrix, columns of the patterns x label pairs."""
         weights.sort_indices()
-        complex_ = np.iscomplexobj(weights.data)
-        self._weights = (
+        self._edges.put(
             weights.indptr.astype(np.int64),
             weights.indices.astype(np.int32),
-            np.ascontiguousarray(weights.data.real, dtype=np.float64),
-            np.ascontiguousarray(weights.data.imag) if complex_ else None,
+            np.ascontiguousarray(weights.data, dtype=np.float64),
         )
 
-    def forward(
-        self,
-        alpha: Floats,
-        change: Floats | None,
-        step: float,
-        transitions: Floats,
-        losses: Floats,
-        n_jobs: int,
-    ) -> None:
-        """Run forward at a step; α goes into rows of its own."""
-        self._edges.put(*self._weights, step)
+    def forward(self, alpha: Floats, transitions: Floats, losses: Floats, n_jobs: int) -> None:
+        """Run forward; α goes into rows of its own."""
         self._lattice.forward(
-            self._edges, self._alpha, self._log_domain, change, step, transitions, losses, n_jobs
+            self._edges, self._alpha, self._log_domain, transitions, losses, n_jobs
         )
 
-    def backward(
-        self,
-        alpha: Floats,
-        change: Floats | None,
-        step: float,
-        transitions: Floats,
-        pairs: Floats,
-        n_jobs: int,
-    ) -> None:
+    def backward(self, alpha: Floats, transitions: Floats, pairs: Floats, n_jobs: int) -> None:
         """Leave residuals in ``alpha`` and the expected label pairs in ``pairs``."""
-        self._edges.put(*self._weights, step)
         self._transitions = transitions.copy()
         self._lattice.backward(
             self._edges,
@@ -141,8 +119,6 @@ class LatticeInference:
             self._onward,
             self._log_domain,
             alpha,
-            change,
-            step,
             transitions,
             pairs,
             n_jobs,
@@ -150,7 +126,6 @@ class LatticeInference:
 
     def viterbi(self, transitions: Floats, path: NDArray[np.int32], n_jobs: int) -> None:
         """Find the best labels of each sequence."""
-        self._edges.put(*self._weights, 0.0)
         self._lattice.viterbi(self._edges, transitions, path, n_jobs)
 
     def expected(self, coordinates: Ints, n_jobs: int) -> Floats:
@@ -183,10 +158,3 @@ class LatticeInference:
             n_jobs,
         )
         return found
-
-    def _matrix(self, w: SparseVector) -> sp.csr_array:
-        """Return weights as a matrix, columns of the patterns x label pairs."""
-        size = self._n_labels**2
-        column, pair = np.divmod(w.coordinates, size)
-        shape = (self.data.n_columns, size)
-        return sp.csr_array((w.values, (column, pair)), shape=shape)

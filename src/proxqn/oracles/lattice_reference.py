@@ -45,13 +45,11 @@ class Edges:
         start: Ints,
         pair: NDArray[np.int32],
         value: Floats,
-        change: Floats | None,
-        step: float,
     ) -> None:
-        """E_g = Σ_c x_c (value + step · change), dense: [n_patterns, L, L]."""
+        """E_g = Σ_c x_c value_c, dense: [n_patterns, L, L]."""
         weights = np.zeros((len(start) - 1, self.n_labels**2))
         column = np.repeat(np.arange(len(weights)), np.diff(start))
-        weights[column, pair] = value if change is None else value + step * change
+        weights[column, pair] = value
         self.scores = (self.patterns @ weights).reshape(-1, self.n_labels, self.n_labels)
 
     def _expected(
@@ -154,18 +152,15 @@ class Lattice:
         edges: Edges,
         alpha: Floats,
         log_domain: NDArray[np.uint8],
-        change: Floats | None,
-        step: float,
         transitions: Floats,
         losses: Floats,
         n_jobs: int,
     ) -> None:
         """Leave log α in rows; losses = log Z minus the true path's score, or minus the twin's."""
-        scores = self.scores if change is None else self.scores + step * change
-        L = len(scores)
+        L = len(self.scores)
         log_domain[:] = 1
         for i, slots in self.sequences:
-            steps, x = self._steps(edges, i, transitions), scores[:, slots]
+            steps, x = self._steps(edges, i, transitions), self.scores[:, slots]
             runs = self._runs(i, x)
             losses[i] = 0.0
             for row, sign, run in runs:
@@ -186,15 +181,11 @@ class Lattice:
         onward: Floats,
         log_domain: NDArray[np.uint8],
         residuals: Floats,
-        change: Floats | None,
-        step: float,
         transitions: Floats,
         pairs: Floats,
         n_jobs: int,
     ) -> None:
         """Leave weight · (P - P(allowed) or true label) in residuals, log(x β / Z) in onward."""
-        if change is not None:
-            self.scores += step * change
         L = len(self.scores)
         pairs[:] = 0.0
         for i, slots in self.sequences:

@@ -41,14 +41,12 @@ class Chain:
     def forward(
         self,
         alpha: Floats,
-        change: Floats | None,
-        step: float,
         transitions: Floats,
         losses: Floats,
         n_jobs: int,
     ) -> None:
         """Log α_t(y) = x_t(y) + log Σ_y' exp(log α_{t-1}(y') + Λ(y',y)); losses = log Z - score."""
-        x = self.scores if change is None else self.scores + step * change
+        x = self.scores
         for i, slots in self.sequences:
             alpha[:, slots[0]] = x[:, slots[0]]
             for before, now in itertools.pairwise(slots):
@@ -62,15 +60,11 @@ class Chain:
     def backward(
         self,
         alpha: Floats,
-        change: Floats | None,
-        step: float,
         transitions: Floats,
         pairs: Floats,
         n_jobs: int,
     ) -> None:
         """Turn log α into weight · (P(y_t = y) - 1[y]); sum the pair expectations."""
-        if change is not None:
-            self.scores += step * change
         pairs[:] = 0.0
         for i, slots in self.sequences:
             weight = 1.0 if self.weights is None else self.weights[i]
@@ -169,20 +163,20 @@ class Features:
             x = values[first : first + len(rows)] if first >= 0 else np.ones(len(rows))
             self.columns.append((rows, x))
 
-    def move(
+    def scores(
         self,
         coordinates: Ints,
-        direction: Floats,
-        change: Floats,
+        weights: Floats,
+        out: Floats,
         dirty: NDArray[np.uint8],
         n_jobs: int,
     ) -> None:
-        """change[y, slot] = Σ_c direction[c, y] x_c(slot)."""
-        change[:] = 0.0
-        for coordinate, d in zip(coordinates, direction, strict=True):
-            column, y = divmod(int(coordinate), len(change))
+        """scores[y, slot] = Σ_c w[c, y] x_c(slot)."""
+        out[:] = 0.0
+        for coordinate, w in zip(coordinates, weights, strict=True):
+            column, y = divmod(int(coordinate), len(out))
             rows, x = self.columns[column]
-            change[y, rows] += d * x
+            out[y, rows] += w * x
         dirty[:] = 1
 
     def gradient(self, coordinates: Ints, residuals: Floats, out: Floats, n_jobs: int) -> None:
