@@ -154,11 +154,11 @@ def _adds(oracle: ChainOracle, working: Any, counts: Any) -> int:
 def _oracle_times(
     oracle: ChainOracle, working: Any, lam: float, repetitions: int
 ) -> dict[str, float]:
-    direction = SparseVector(working, np.full(len(working), 1.0))
+    direction = SparseVector(working, np.full(len(working), TINY))
     steps: dict[str, Callable[[], Any]] = {
-        "score update": lambda: (oracle.move(direction), oracle._put(TINY)),
-        "forward": lambda: oracle.value_at(TINY),
-        "backward and marginals": lambda: oracle.accept(TINY),
+        "score update": lambda: oracle.move(direction),
+        "forward": lambda: oracle.value_at(1.0),
+        "backward and marginals": lambda: oracle.accept(1.0),
         "partial gradient": lambda: oracle.gradient(working),
         "full sweep": lambda: oracle.sweep(lam),
     }

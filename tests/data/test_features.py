@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proxqn.data import features
 from proxqn.data.features import FeatureIndexed
 
 
@@ -84,3 +85,65 @@ def test_memory_does_not_follow_the_number_of_features(n_features):
     data = FeatureIndexed.from_csr(X, np.arange(3, dtype=np.int32))
     assert data.columns.tolist() == [3, 20, 49]
     assert data.slots.tolist() == [0, 1, 2, 0]
+
+
+# --- lists by slot ---------------------------------------------------------------------------
+
+
+@st.composite
+def corpora(draw):
+    """Sparse data with frequent and rare columns of ones and of values; more slots than rows."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_rows, n_columns = draw(st.integers(1, 60)), draw(st.integers(1, 30))
+    dense = (rng.random((n_rows, n_columns)) < rng.random(n_columns) / 8).astype(float)
+    dense[:, rng.random(n_columns) < draw(st.sampled_from([0.0, 0.3]))] *= 2.0
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    X = sp.csr_array(dense)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    return X, rng.permutation(2 * n_rows)[:n_rows].astype(np.int32)
+
+
+@settings(max_examples=200, deadline=None)
+@given(corpora(), st.integers(1, 4), st.sampled_from([3, 1 << 16]))
+def test_lists_name_the_frequent_columns_of_ones_of_every_slot(corpus, rare, most):
+    X, slots = corpus
+    n_slots = 2 * X.shape[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(features, "_RARE", rare)
+        patch.setattr(features, "_MOST", most)
+        patch.setattr(features, "_DENSE", 1)  # no data are so dense
+        data = FeatureIndexed.from_csr(X, slots, n_slots)
+    counts = np.diff(data.start)
+    if data.lists is None:
+        assert most == 3 or ((counts < rare) | (data.value_start >= 0)).all()
+        return
+    lists = data.lists
+    ours = (data.value_start < 0) & (counts >= rare)
+    if most == 3:
+        assert len(lists.columns) <= most
+        assert ours[lists.columns].all()
+    else:
+        np.testing.assert_array_equal(lists.columns, np.flatnonzero(ours))
+    dense = X.toarray()[:, data.columns]
+    row_of = dict(zip(slots.tolist(), range(len(slots)), strict=True))
+    for slot in range(n_slots):
+        named = lists.columns[lists.places[lists.start[slot] : lists.start[slot + 1]]]
+        true = np.flatnonzero(dense[row_of[slot]]) if slot in row_of else []
+        np.testing.assert_array_equal(named, np.intersect1d(true, lists.columns))
+
+
+def test_dense_data_have_no_lists():
+    X = sp.csr_array(np.ones((100, 3)))
+    assert FeatureIndexed.from_csr(X, np.arange(100, dtype=np.int32), 104).lists is None
+
+
+def test_lists_of_some_slots_are_those_of_all():
+    rng = np.random.default_rng(0)
+    X = sp.csr_array((rng.random((4000, 10)) < 0.025).astype(float))
+    lists = FeatureIndexed.from_csr(X, np.arange(4000, dtype=np.int32), 4008).lists
+    slot_map = np.full(4008, -1, dtype=np.int32)
+    slot_map[[7, 9, 4000]] = [0, 2, 3]
+    part = lists.restricted(slot_map, 8)
+    np.testing.assert_array_equal(part.slot_list, [7, -1, 9, 4000, -1, -1, -1, -1])
+    slot_map = np.array([-1, -1, 1, 0, -1, -1, -1, -1], dtype=np.int32)
+    np.testing.assert_array_equal(part.restricted(slot_map, 2).slot_list, [4000, 9])

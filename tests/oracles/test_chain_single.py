@@ -327,3 +327,59 @@ def test_where_no_step_is_short_enough_it_goes_back_to_the_iterate():
     oracle.accept(1.0)
     away = np.abs(oracle.gradient(at.coordinates) - at.g).max()
     assert left < 0.1 * away
+
+
+# --- memory ----------------------------------------------------------------------------------
+
+
+def test_many_steps_leave_no_rounding_errors():
+    problem = random_chain(5, n_labels=11, n_features=20, lengths=[9] * 40)
+    walked, direct = single(problem), single(problem)
+    w = random_weights(walked, 0)
+    go_to(walked, w)
+    for seed in range(1, 60):
+        step = random_weights(walked, seed, scale=30.0)
+        walked.move(step)
+        walked.value_at(1.0)
+        walked.value_at(0.25)
+        walked.accept(0.25)
+        w = w.plus(step, 0.25)
+    value = go_to(direct, w)
+    walked.move(SparseVector.empty())
+    assert walked.value_at(1.0) == value
+    walked.accept(1.0)
+    np.testing.assert_array_equal(full_gradient(walked), full_gradient(direct))
+
+
+def test_draws_are_at_the_point_after_a_trial_that_was_not_taken():
+    problem = random_chain(5, n_labels=4, n_features=9, lengths=[9] * 40)
+    oracle = single(problem)
+    w, d = (random_weights(oracle, seed) for seed in (1, 2))
+    coordinates = np.arange(oracle.n_coordinates)
+    go_to(oracle, w)
+    before = oracle.sample_curvature(coordinates, 50, 3)
+    oracle.move(d)
+    oracle.value_at(1.0)
+    after = oracle.sample_curvature(coordinates, 50, 3)
+    np.testing.assert_array_equal(after.value, before.value)
+    np.testing.assert_array_equal(after.row, before.row)
+
+
+@pytest.mark.parametrize("n_labels", [3, 11, 17])
+def test_one_precision_leaves_nothing_behind_for_the_other(n_labels):
+    lengths = [30, 7, 7, 5, 3, 3, 2, 2, 1]  # lanes of unequal length: slots without a token
+    problem = random_chain(2, n_labels=n_labels, n_features=9, lengths=lengths)
+    oracle = problem.oracle()
+    w = random_weights(oracle, 1)
+    for precision in (True, False, True, False):
+        oracle.set_single(precision)
+        oracle.reset()
+        value = go_to(oracle, w)
+        fresh = problem.oracle()
+        fresh.set_single(precision)
+        assert value == go_to(fresh, w)
+        np.testing.assert_array_equal(full_gradient(oracle), full_gradient(fresh))
+        sweeps = oracle.sweep(0.5), fresh.sweep(0.5)
+        np.testing.assert_array_equal(*(sweep.gradient.values for sweep in sweeps))
+        assert sweeps[0].largest == sweeps[1].largest
+        np.testing.assert_array_equal(oracle._scores._alpha, fresh._scores._alpha)

@@ -22,6 +22,28 @@ def random_columns(rng, stride, n_rare):
     return start, np.concatenate(slots).astype(np.int32), value_start, values
 
 
+def with_lists(columns, stride):
+    """Add the lists by slot of columns of ones that are not rare, in another order."""
+    start, slots, value_start, _ = columns
+    counts = np.diff(start)
+    listed = np.flatnonzero((value_start < 0) & (counts >= 64))
+    lists = [[] for _ in range(stride)]
+    for place, c in enumerate(listed):
+        for slot in slots[start[c] : start[c + 1]]:
+            lists[slot].append(place)
+    order = np.random.default_rng(0).permutation(stride)  # list -> slot
+    slot_list = np.empty(stride, dtype=np.int32)
+    slot_list[order] = np.arange(stride)
+    slot_list[[not own for own in lists]] = -1
+    ends = np.concatenate([[0], np.cumsum([len(lists[slot]) for slot in order])])
+    places = np.concatenate([lists[slot] for slot in order]).astype(np.uint16)
+    return *columns, (ends, places, listed.astype(np.int32), slot_list)
+
+
+def no_lists(columns, stride):
+    return columns
+
+
 def random_pairs(rng, n_columns, n_labels):
     admitted = rng.random((n_columns, n_labels)) < 0.3
     start = np.concatenate([[0], np.cumsum(admitted.sum(axis=1))])
@@ -44,6 +66,7 @@ def sweep_double(columns, residuals, level, pairs, n_jobs):
 
 
 @pytest.mark.parametrize(("sweep", "error"), [(sweep_double, 1e-13), (sweep_single, 2e-6)])
+@pytest.mark.parametrize("listing", [no_lists, with_lists])
 @pytest.mark.parametrize("observed", [True, False])
 @pytest.mark.parametrize(
     ("n_labels", "stride", "n_rare"),
@@ -51,13 +74,14 @@ def sweep_double(columns, residuals, level, pairs, n_jobs):
         (3, 40_000, 3),
         (20, 40_000, 1_500),  # so many that double precision copies the residuals
         (43, 180_000, 3),  # more residuals than caches hold: columns of 150 entries go by blocks
+        (130, 3_000, 3),  # more labels than registers
     ],
 )
 def test_agrees_with_numpy_with_any_number_of_threads(
-    sweep, error, observed, n_labels, stride, n_rare
+    sweep, error, listing, observed, n_labels, stride, n_rare
 ):
     rng = np.random.default_rng(n_labels)
-    columns = random_columns(rng, stride, n_rare)
+    columns = listing(random_columns(rng, stride, n_rare), stride)
     residuals = rng.uniform(-1.0, 1.0, (n_labels, stride)).astype(np.float32).astype(np.float64)
     n_columns = len(columns[0]) - 1
     pairs = random_pairs(rng, n_columns, n_labels) if observed else (None, None)
@@ -82,12 +106,13 @@ def small_residuals(rng, n_labels, stride):
 
 
 @pytest.mark.parametrize(("sweep", "error"), [(sweep_double, 1e-13), (sweep_single, 2e-6)])
+@pytest.mark.parametrize("listing", [no_lists, with_lists])
 @pytest.mark.parametrize("observed", [True, False])
 @pytest.mark.parametrize("n_labels", [3, 20, 70])  # 70: in tiles, in double precision
 @pytest.mark.parametrize("level", [0.0, 0.01, 0.7, 4.0, 1e3, np.inf])  # 1e3: above all
-def test_what_is_left_out_cannot_exceed_the_level(sweep, error, observed, n_labels, level):
+def test_what_is_left_out_cannot_exceed_the_level(sweep, error, listing, observed, n_labels, level):
     rng = np.random.default_rng(n_labels)
-    columns = random_columns(rng, 30_000, 300)
+    columns = listing(random_columns(rng, 30_000, 300), 30_000)
     residuals = small_residuals(rng, n_labels, 30_000)
     pairs = random_pairs(rng, len(columns[0]) - 1, n_labels) if observed else (None, None)
     coordinates, gradient, largest = sweep(columns, residuals, -1.0, pairs, 1)  # of all
@@ -99,12 +124,20 @@ def test_what_is_left_out_cannot_exceed_the_level(sweep, error, observed, n_labe
 
 
 @pytest.mark.parametrize("sweep", [sweep_double, sweep_single])
+@pytest.mark.parametrize("listing", [no_lists, with_lists])
 @pytest.mark.parametrize("n_labels", [3, 70])
 @pytest.mark.parametrize("count", [1, 100, 2_000])
-def test_a_nan_anywhere_is_seen(sweep, n_labels, count):
+def test_a_nan_anywhere_is_seen(sweep, listing, n_labels, count):
     rng = np.random.default_rng(n_labels)
-    columns = random_columns(rng, 30_000, 3)
+    columns = listing(random_columns(rng, 30_000, 3), 30_000)
     residuals = small_residuals(rng, n_labels, 30_000)
     column = np.argmin(np.abs(np.diff(columns[0]) - count))
     residuals[1, columns[1][columns[0][column]]] = np.nan
     assert np.isnan(sweep(columns, residuals, 5.0, (None, None), 1)[2])
+
+
+@pytest.mark.parametrize("sweep", [sweep_double, sweep_single])
+def test_lists_are_of_as_many_slots(sweep):
+    columns = with_lists(random_columns(np.random.default_rng(0), 30_000, 3), 30_000)
+    with pytest.raises(ValueError, match="one list a slot"):
+        sweep(columns, np.zeros((3, 29_992)), 1.0, (None, None), 1)

@@ -133,20 +133,23 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         self._w = self._d = SparseVector.empty()  # of features
         self._transitions = np.zeros((self.n_labels, self.n_labels))
         self._transition_change = np.zeros_like(self._transitions)
-        self._step = math.nan  # of the trial that the scores are of
+        self._step = math.nan  # the trial that the scores are of
         self._accepted = False  # whether there is a point to return to
 
     def move(self, direction: SparseVector) -> None:
-        """Set the direction; scores are computed for a trial."""
+        """Compute the scores of a whole step: the data entries of the features in w and d."""
         split = np.searchsorted(direction.coordinates, self._n_unigrams)
         self._d = SparseVector(direction.coordinates[:split], direction.values[:split])
         self._transition_change = np.zeros_like(self._transitions)
         pairs = direction.coordinates[split:] - self._n_unigrams
         self._transition_change.flat[pairs] = direction.values[split:]
         self._step = math.nan
+        self._put(1.0)
 
     def value_at(self, step: float) -> float:
-        """Compute the scores and run the forward pass: L² multiply-adds, L exponentials a token.
+        """Run the forward pass: L² multiply-adds and L exponentials a token.
+
+        A step other than 1 needs scores of its own.
 
         Infinite where a trial leads so far out that single precision cannot tell: a shorter one may
         do. After some of these, and at a point to start from, it goes on in double precision.

@@ -126,12 +126,12 @@ class LatticeOracle(Oracle):
         self._inference.move(self._w)
 
     def move(self, direction: SparseVector) -> None:
-        """Set the direction; scores are computed for a trial."""
+        """Compute the scores of a whole step, but for the edges."""
         chain, self._d = self._split(direction)
         self._chain.move(chain)
 
     def value_at(self, step: float) -> float:
-        """Compute the scores and run the forward pass."""
+        """Run the forward pass."""
         self._inference.move(self._w.plus(self._d, step))
         return self._chain.value_at(step)
 

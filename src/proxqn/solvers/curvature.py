@@ -26,6 +26,6 @@ def measure(
     if not (slope < 0.0 and square > 0.0):
         return 1.0
     probe = 0.1 * max(abs(loss), 1e-3) / -slope
-    oracle.move(SparseVector(at.coordinates, d).nonzero())
-    curvature = 2.0 * (oracle.value_at(probe) - loss - probe * slope) / probe / probe / square
+    oracle.move(SparseVector(at.coordinates, probe * d).nonzero())
+    curvature = 2.0 * (oracle.value_at(1.0) - loss - probe * slope) / probe / probe / square
     return curvature if 0.0 < curvature < math.inf else 1.0
