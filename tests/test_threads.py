@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -64,12 +65,26 @@ def test_threads_work_after_a_fork():
     assert pickle.loads(answer) == parent
 
 
-def test_no_thread_is_left_behind():
-    before = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else None
-    if before is None:
-        pytest.skip("no /proc on this system")
-    oracle = problem().oracle(n_jobs=3)
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc on this system")
+def test_threads_serve_every_call():
+    """They are asked for again and again, and there are never more than the largest n_jobs."""
+
+    def n_threads():
+        return len(os.listdir("/proc/self/task"))
+
+    oracle = problem().oracle(n_jobs=5)
     oracle.value_at(0.0)
-    oracle.accept(0.0)
-    oracle.sweep(np.inf)
-    assert len(os.listdir("/proc/self/task")) == before
+    after_one = n_threads()
+    for n_jobs in (2, 3, 5, 4):
+        oracle.n_jobs = n_jobs
+        oracle.value_at(0.0)
+        oracle.accept(0.0)
+        oracle.sweep(np.inf)
+    assert n_threads() == after_one
+
+
+def test_callers_at_the_same_time_do_not_wait_for_each_other():
+    alone = fit(2, ProxQN())
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda _: fit(2, ProxQN()), range(3)))
+    assert together == [alone] * 3
