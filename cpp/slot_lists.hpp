@@ -30,7 +30,7 @@ constexpr int kFillers = 32;
 
 // Parts of the slots have their own sums, whatever the number of threads: this many visits a row pay
 // for clearing and adding up one more table.
-constexpr std::int64_t kVisitsARow = 16, kMostParts = 16;
+constexpr std::int64_t kVisitsARow = 64, kMostParts = 16;
 
 struct SlotLists {
   struct Eight {  // labels 8p to 8p + 7
