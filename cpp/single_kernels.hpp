@@ -265,7 +265,7 @@ struct SingleBatch {
   PROXQN_INLINE bool forward(float* work, double* losses) {
     const RowsView e{work, N * kLanes};
     alignas(64) float high[kFactors], inverse[kFactors], sums[kFactors] = {};
-    double loss[kLanes] = {}, product[kLanes] = {1, 1, 1, 1, 1, 1, 1, 1};  // of some c_t
+    double loss[kLanes] = {}, product[kLanes] = {1, 1, 1, 1, 1, 1, 1, 1};  // of some 1 / c_t
     Product<double> normaliser[kLanes];
     V totals{};  // only shows whether any was NaN: max loses them
     exponentials(0, kFetchAhead, e, high);
@@ -284,7 +284,7 @@ struct SingleBatch {
       }
       for (int s = 0; s < N; ++s) {
         if (t >= lengths[s]) continue;
-        product[s] *= sums[s * kLanes];
+        product[s] *= inverse[s * kLanes];  // as rounded: so Z is that of the recursion
         double gained = high[s * kLanes];
         if (c.labels) {
           const std::int32_t* label = c.labels + slot(t) + s;
@@ -309,7 +309,7 @@ struct SingleBatch {
       const std::int64_t n = lengths[k];
       if (n == 0) continue;
       losses[c.lane_sequence[batch * kLanes + k]] =
-          loss[k] + normaliser[k].log(0) + (n - 1) * m.largest;
+          loss[k] - normaliser[k].log(0) + (n - 1) * m.largest;
     }
     return true;
   }

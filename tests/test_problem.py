@@ -133,22 +133,3 @@ def test_a_union_of_coordinates_ascends_and_names_each_once():
     for n, m in [(0, 0), (0, 5), (7, 0), (40, 40)]:
         one, other = (np.sort(rng.choice(60, k, replace=False)) for k in (n, m))
         np.testing.assert_array_equal(union(one, other), sorted({*one, *other}))
-
-
-def test_a_sum_of_sparse_vectors_is_that_of_dense_ones_without_its_zeros():
-    rng = np.random.default_rng(4)
-    for n, m in [(0, 0), (0, 5), (7, 0), (1, 1), (40, 40), (60, 60)]:
-        one, other = (
-            SparseVector(np.sort(rng.choice(60, k, replace=False)), rng.integers(-2, 3, k) * 1.0)
-            for k in (n, m)
-        )
-        dense = np.zeros(60)
-        dense[one.coordinates] = one.values
-        dense[other.coordinates] += 0.5 * other.values
-        found = one.plus(other, 0.5)
-        np.testing.assert_array_equal(found.coordinates, np.flatnonzero(dense))
-        np.testing.assert_array_equal(found.values, dense[dense != 0.0])
-    broken = one.plus(SparseVector(np.array([3]), np.array([np.nan])), 1.0)
-    assert np.isnan(broken.values[broken.coordinates == 3]).all()
-    with pytest.raises(ValueError, match="one value a coordinate"):
-        one.plus(SparseVector(np.array([3, 4]), np.ones(1)), 1.0)

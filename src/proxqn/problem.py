@@ -29,8 +29,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn import _kernels
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -52,21 +50,6 @@ class SparseVector:
         """Drop coordinates whose value is zero."""
         keep = self.values != 0.0
         return SparseVector(self.coordinates[keep], self.values[keep])
-
-    def plus(self, other: SparseVector, step: float) -> SparseVector:
-        """Return the sum of this and so many times the other, without zeros.
-
-        Examples
-        --------
-        >>> one = SparseVector(np.array([1, 4]), np.array([1.0, 2.0]))
-        >>> one.plus(SparseVector(np.array([0, 4]), np.array([3.0, 4.0])), -0.5)
-        SparseVector(coordinates=array([0, 1]), values=array([-1.5,  1. ]))
-        """
-        return SparseVector(
-            *_kernels.add_sparse(
-                self.coordinates, self.values, other.coordinates, other.values, step
-            )
-        )
 
 
 def union(one: Ints, other: Ints) -> Ints:

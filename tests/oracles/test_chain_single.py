@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.problems import full_gradient, go_to, random_chain, random_weights
 
-from proxqn import _kernels
+from proxqn import _kernels, minimize
 from proxqn.oracles import chain
 from proxqn.oracles.chain import Pairs
 from proxqn.oracles.chain_scores import DoubleScores, SingleScores
+from proxqn.oracles.trials import moved
 from proxqn.penalties import ElasticNet
 from proxqn.problem import MeteredOracle, SparseVector
 from proxqn.solvers import unseen
@@ -329,6 +330,18 @@ def test_where_no_step_is_short_enough_it_goes_back_to_the_iterate():
     assert left < 0.1 * away
 
 
+def test_a_run_that_is_stopped_returns_the_objective_of_double_precision():
+    problem = random_chain(1, n_labels=6, n_features=40, n_sequences=300, density=0.1)
+    ends = set()
+    for max_iter in range(1, 16):
+        result = minimize(problem.oracle(), 3.0, max_iter=max_iter, tol=1e-12)
+        w = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
+        true = go_to(problem.oracle(), w) + 3.0 * np.abs(w.values).sum()
+        assert result.fun == pytest.approx(true, rel=1e-13)
+        ends.add(result.trace[-1].certified)
+    assert ends == {True}
+
+
 # --- memory ----------------------------------------------------------------------------------
 
 
@@ -343,7 +356,7 @@ def test_many_steps_leave_no_rounding_errors():
         walked.value_at(1.0)
         walked.value_at(0.25)
         walked.accept(0.25)
-        w = w.plus(step, 0.25)
+        w = moved(w, step, 0.25)
     value = go_to(direct, w)
     walked.move(SparseVector.empty())
     assert walked.value_at(1.0) == value

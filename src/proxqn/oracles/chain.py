@@ -25,6 +25,7 @@ from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles.chain_draws import Sampling
 from proxqn.oracles.chain_kernel import check, feature_kernel
 from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores, Workspace
+from proxqn.oracles.trials import moved
 from proxqn.problem import Floats, Ints, Oracle, SparseColumns, SparseVector, Sweep
 
 _MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
@@ -414,7 +415,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
     def _put(self, step: float) -> SparseVector:
         """Let the scores be those of a trial, whose weights are returned."""
         if step != self._step:
-            self._trial = self._w.plus(self._d, step)
+            self._trial = moved(self._w, self._d, step)
             self._scores.put(self._trial, self.n_jobs)
             self._step = step
         return self._trial

@@ -27,6 +27,7 @@ from proxqn.data.partial_labels import PartialLabels, Twins
 from proxqn.oracles import observed
 from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.oracles.lattice_kernel import LatticeInference
+from proxqn.oracles.trials import moved
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
 
 
@@ -132,13 +133,13 @@ class LatticeOracle(Oracle):
 
     def value_at(self, step: float) -> float:
         """Run the forward pass."""
-        self._inference.move(self._w.plus(self._d, step))
+        self._inference.move(moved(self._w, self._d, step))
         return self._chain.value_at(step)
 
     def accept(self, step: float) -> None:
         """Run the backward pass."""
         self._chain.accept(step)
-        self._w, self._d = self._w.plus(self._d, step), SparseVector.empty()
+        self._w, self._d = moved(self._w, self._d, step), SparseVector.empty()
 
     def gradient(self, coordinates: Ints) -> Floats:
         """Sum residuals over the tokens of each coordinate's feature."""

@@ -213,8 +213,8 @@ class _Run:
         self.near = self.record.point.objective <= _ALIKE * told
         while status is None and not (self.sketches and self.record.epoch == _SKETCH_EPOCHS):
             status = self._begin_epoch() or self._run_epoch()
-        proved = self.record.trace[-1].certified and not self.oracle.single
-        if status in (Status.MAX_ITER, Status.CALLBACK) and not proved:
+        stopped = status in (Status.MAX_ITER, Status.CALLBACK)
+        if stopped and (self.oracle.single or not self.record.trace[-1].certified):
             self._refine()  # say what is proved of the point that is returned
             point = self.record.point
             self.record.look(self.penalty.lam, point.weights, point.loss)
