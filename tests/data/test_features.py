@@ -112,6 +112,7 @@ def test_lists_name_the_frequent_columns_of_ones_of_every_slot(corpus, rare, mos
         patch.setattr(features, "_RARE", rare)
         patch.setattr(features, "_MOST", most)
         patch.setattr(features, "_DENSE", 1)  # no data are so dense
+        patch.setattr(features, "_VALUES", 1)  # nor have so many values
         data = FeatureIndexed.from_csr(X, slots, n_slots)
     counts = np.diff(data.start)
     if data.lists is None:
@@ -135,6 +136,14 @@ def test_lists_name_the_frequent_columns_of_ones_of_every_slot(corpus, rare, mos
 def test_dense_data_have_no_lists():
     X = sp.csr_array(np.ones((100, 3)))
     assert FeatureIndexed.from_csr(X, np.arange(100, dtype=np.int32), 104).lists is None
+
+
+@pytest.mark.parametrize(("n_real", "listed"), [(0, True), (1, True), (3, False)])
+def test_data_with_many_values_have_no_lists(n_real, listed):
+    dense = (np.random.default_rng(0).random((4000, 10)) < 0.025).astype(float)
+    dense[:, :n_real] *= 0.5
+    data = FeatureIndexed.from_csr(sp.csr_array(dense), np.arange(4000, dtype=np.int32), 4008)
+    assert (data.lists is not None) == listed
 
 
 def test_lists_of_some_slots_are_those_of_all():

@@ -20,6 +20,7 @@ from proxqn.problem import Ints
 _RARE = 64  # entries: a column with fewer is not listed by slot
 _MOST = 1 << 16  # columns listed: their numbers have two bytes
 _DENSE = 32  # a column with an entry in so many slots is dense
+_VALUES = 8  # lists are for data where at most one in so many entries has a value
 
 
 @final
@@ -98,7 +99,7 @@ class FeatureIndexed:
         real = _columns_with_values(X.data, entry_column, len(columns))
         entry = np.empty(len(entry_column), dtype=X.indptr.dtype) if real.any() else None
         order = np.argsort(row_slot, kind="stable")
-        listed = _listed(np.where(real, 0, counts), n_slots or 0)
+        listed = _listed(counts, real, n_slots or 0)
         place = None
         if len(listed):
             place = np.full(len(columns), -1, dtype=np.int32)
@@ -118,10 +119,15 @@ class FeatureIndexed:
         return cls(columns, start, slots, value_start, values, X.shape[1], lists)
 
 
-def _listed(counts: Ints, n_slots: int) -> NDArray[np.int32]:
-    """Return the columns of ones to be listed by slot, given their entries; none of dense data."""
-    if counts[counts * _DENSE > n_slots].sum() > counts.sum() / 2:
+def _listed(counts: Ints, real: NDArray[np.bool_], n_slots: int) -> NDArray[np.int32]:
+    """Return the columns of ones to be listed by slot, given all columns' entries.
+
+    None of dense data, nor where values are many: beside lists their columns go one by one.
+    """
+    dense = counts[counts * _DENSE > n_slots].sum() > counts.sum() / 2
+    if dense or counts[real].sum() > counts.sum() / _VALUES:
         return np.empty(0, dtype=np.int32)
+    counts = np.where(real, 0, counts)
     least = _RARE if len(counts) <= _MOST else max(_RARE, np.partition(counts, -_MOST)[-_MOST] + 1)
     return np.flatnonzero(counts >= least).astype(np.int32)
 
