@@ -13,7 +13,7 @@ namespace proxqn {
 
 constexpr std::int64_t kListTerms = 1024;   // of a float: a column with more in a part is frequent,
 constexpr std::int64_t kListedRun = 512;    // and its sums go to doubles after so many slots
-constexpr std::int64_t kCopiedSlots = 64;   // a multiple of these are those of a run
+constexpr std::int64_t kCopiedSlots = 64;   // whose rows are copied at a time; a run is whole copies
 
 // How the listed columns are summed.
 struct ListedColumns {
