@@ -524,13 +524,6 @@ NB_MODULE(_kernels, m) {
       },
       "coordinates"_a, "values"_a, "others"_a, "their_values"_a, "step"_a,
       "The first sparse vector plus step times the second, without zeros.");
-  m.def(
-      "clear",
-      [](Array<std::uint8_t> bytes, int n_jobs) {
-        nb::gil_scoped_release release;
-        proxqn::clear(bytes.data(), bytes.shape(0), n_jobs);
-      },
-      "bytes"_a.noconvert(), "n_jobs"_a, "Set all to zero.");
   m.def("pair_columns", &pair_columns, "pairs"_a, "n_labels"_a, "run"_a, "first"_a, "second"_a,
         "scale"_a, "The differences of the counts of label pairs in runs, by pair.");
   m.def("inner_products", &inner_products, "A"_a, "B"_a, "out"_a.noconvert(), "n_jobs"_a,

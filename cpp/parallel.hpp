@@ -1,6 +1,10 @@
 // A loop over chunks on a few threads. The chunks are fixed by the data and each writes its own
 // results, which the caller sums in chunk order: the answer does not depend on the number of threads.
 //
+// A thread begins with its own share of neighbouring chunks, then helps the others. Loops over the same
+// slots, one after the other, then find them in their own core's cache: a line that another core has
+// written takes several times as long to come as one from memory that nobody has.
+//
 // Threads stay for the next call: a new one takes 50 to 100 microseconds to begin, of which a fit would
 // have hundreds. They look out for work for a moment, then sleep. A process that was forked has none of
 // its parent's and makes its own; of two calls at a time the second makes threads for itself alone.
@@ -10,7 +14,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -108,24 +111,28 @@ void parallel_for(std::int64_t n_chunks, int n_jobs, const Body& body) {
     for (std::int64_t chunk = 0; chunk < n_chunks; ++chunk) body(chunk);
     return;
   }
-  std::atomic<std::int64_t> next{0};
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next;
+    std::int64_t end;
+  };
+  std::vector<Share> shares(n_jobs);
+  for (int job = 0; job < n_jobs; ++job) {
+    shares[job].next = job * n_chunks / n_jobs;
+    shares[job].end = (job + 1) * n_chunks / n_jobs;
+  }
   std::vector<std::exception_ptr> errors(n_jobs);
   run_together(n_jobs, [&](int job) {
     try {
-      for (std::int64_t chunk; (chunk = next.fetch_add(1)) < n_chunks;) body(chunk);
+      for (int k = 0; k < n_jobs; ++k) {  // its own share first
+        Share& share = shares[(job + k) % n_jobs];
+        for (std::int64_t chunk; (chunk = share.next.fetch_add(1)) < share.end;) body(chunk);
+      }
     } catch (...) {
       errors[job] = std::current_exception();
     }
   });
   for (auto& error : errors)
     if (error) std::rethrow_exception(error);
-}
-
-inline void clear(std::uint8_t* bytes, std::int64_t n, int n_jobs) {
-  constexpr std::int64_t chunk = 1 << 22;
-  parallel_for((n + chunk - 1) / chunk, n_jobs, [&](std::int64_t i) {
-    std::memset(bytes + i * chunk, 0, std::min(chunk, n - i * chunk));
-  });
 }
 
 }  // namespace proxqn

@@ -271,7 +271,6 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             self._label_counts,
             self._weights,
             self._workspace,
-            self.n_jobs,
         )
 
     def subsample(self, share: float, seed: int) -> ChainOracle:

@@ -36,17 +36,11 @@ class Workspace:
 
     def __init__(self, n_bytes: int) -> None:
         self._arrays = [aligned_zeros((1, n_bytes), np.uint8)[0] for _ in range(2)]
-        self._n_used = 0
+        self.clean = True  # whether nothing has been written yet
 
-    def use(self, n_bytes: int) -> None:
-        """Say that so much of either array may no longer be zero."""
-        self._n_used = max(n_bytes, self._n_used)
-
-    def take(self, shape: tuple[int, int], dtype: DTypeLike, n_jobs: int) -> list[NDArray[Any]]:
-        """Return two arrays of zeros; what was returned before is lost."""
+    def take(self, shape: tuple[int, int], dtype: DTypeLike) -> list[NDArray[Any]]:
+        """Return two arrays, zero if clean; what was returned before is lost."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        for array in self._arrays:
-            _kernels.clear(array[: min(n_bytes, self._n_used)], n_jobs)
         return [array[:n_bytes].view(dtype).reshape(shape) for array in self._arrays]
 
 
@@ -75,12 +69,10 @@ class ChainScores(ABC):
         label_counts: Ints,
         weights: Floats | None,
         workspace: Workspace,
-        n_jobs: int,
     ) -> None:
         self._kernels, self._features = kernels, feature_kernel(kernels, data)
         self._n_labels, self._n_slots = len(label_counts), layout.stride
-        arrays = workspace.take(*self._form(self._n_labels, layout.stride), n_jobs)
-        self.scores, self._alpha = arrays
+        self.scores, self._alpha = workspace.take(*self._form(self._n_labels, layout.stride))
         self._workspace = workspace
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
 
@@ -97,8 +89,8 @@ class ChainScores(ABC):
 
     def put(self, weights: SparseVector, n_jobs: int) -> None:
         """Compute the scores: the data entries of the features that have weights."""
-        self._workspace.use(self.scores.nbytes)
         self._put(weights.coordinates, weights.values, n_jobs)
+        self._workspace.clean = False
 
     @abstractmethod
     def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None: ...
@@ -149,8 +141,8 @@ class DoubleScores(ChainScores):
 
     @cached_property
     def _dirty(self) -> NDArray[np.uint8]:
-        """Labels whose scores are not zero."""
-        return np.zeros(self._n_labels, dtype=np.uint8)
+        """Labels whose scores may not be zero."""
+        return np.full(self._n_labels, not self._workspace.clean, dtype=np.uint8)
 
     def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
         """Walk the scores label by label."""

@@ -38,6 +38,7 @@ _MIN_FIRST = 1000  # variables
 _FIRST_A_SAMPLE = 8  # variables
 _MIN_INNER, _MIN_SKETCH_INNER = 5, 3  # passes: a sample is not worth fitting closely
 _INNER_SHARE = 0.1  # of the cost of inference
+_VISIT_PAIRS = 8  # pairs: what a visit costs without any
 _WORTH_DROPPING = 0.9  # of the working set, that stays
 _MIN_BUDGET = 2e6  # multiply-adds: a millisecond
 _DRAWN_STEPS = 8  # iterations until all variables are looked at
@@ -215,7 +216,7 @@ class _Run:
             status = self._begin_epoch() or self._run_epoch()
         stopped = status in (Status.MAX_ITER, Status.CALLBACK)
         if stopped and (self.oracle.single or not self.record.trace[-1].certified):
-            self._refine()  # say what is proved of the point that is returned
+            self.record.refine()  # say what is proved of the point that is returned
             point = self.record.point
             self.record.look(self.penalty.lam, point.weights, point.loss)
         return status or Status.MAX_ITER
@@ -238,7 +239,7 @@ class _Run:
         settings, record = self.settings, self.record
         averaged = self.recent.would_end(record)
         if averaged or (record.epoch and self._within_reach()):
-            self._refine()
+            record.refine()
         point = record.point
         # M̂ = ∞ at first: then the level is λ, below which no variable can move anyway.
         margin = self._margin() if record.epoch else 0.0
@@ -391,7 +392,7 @@ class _Run:
             return max(1, min(most, self.oracle.n_parameters // size))
         # A pass makes 4 m |A| multiply-adds, slow ones, and should not outweigh inference.
         budget = max(_INNER_SHARE * self.oracle.pass_cost, _MIN_BUDGET)
-        affordable = budget / (4.0 * max(len(self.model), 1) * size)
+        affordable = budget / (4.0 * (len(self.model) + _VISIT_PAIRS) * size)
         least = _MIN_SKETCH_INNER if self.sketches else _MIN_INNER
         return int(max(least, min(most, affordable)))
 
@@ -442,10 +443,9 @@ class _Run:
         self.at = at
 
     def _refine(self) -> None:
-        """Go on in double precision."""
-        if self.oracle.single:
-            self.record.refine()
-            self.at = replace(self.at, g=self.oracle.gradient(self.at.coordinates))
+        """Go on in double precision, within an epoch."""
+        self.record.refine()
+        self.at = replace(self.at, g=self.oracle.gradient(self.at.coordinates))
 
     def _shrink(self) -> None:
         """Drop variables that rest at zero with room to spare."""

@@ -145,10 +145,12 @@ class Recorder:
         return None
 
     def refine(self) -> None:
-        """Return from single to double precision at the current point.
+        """Return to double precision at the current point, unless it is double already.
 
         What was proved in single precision holds less its rounding.
         """
+        if not self.oracle.single:
+            return
         point = self.point
         self.oracle.set_single(False)
         self.oracle.reset()
