@@ -39,7 +39,7 @@ inline double forward_log(const Chain& c, Lane s) {
   for (std::int64_t t = 0; t < s.length; ++t) {
     for (std::int64_t y = 0; y < L; ++y) {
       const std::int64_t at = y * c.stride + s.slot(t);
-      double x = c.scores[at];
+      double x = c.scores[c.score_at(y, s.slot(t))];
       if (t > 0) {
         for (std::int64_t i = 0; i < L; ++i) terms[i] = before[i] + c.transitions[i * L + y];
         x += log_sum_exp(terms.data(), L);
@@ -71,7 +71,7 @@ inline void backward_log(const Chain& c, Lane s, double weight, double* G) {
     load_alpha(t - 1);
     for (std::int64_t i = 0; i < L; ++i) {
       for (std::int64_t y = 0; y < L; ++y) {
-        terms[y] = c.transitions[i * L + y] + c.scores[y * c.stride + slot] + beta[y];
+        terms[y] = c.transitions[i * L + y] + c.scores[c.score_at(y, slot)] + beta[y];
         G[i * L + y] += weight * std::exp(alpha[i] + terms[y] - log_z);
       }
       next[i] = log_sum_exp(terms.data(), L);
@@ -114,7 +114,7 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions<double>& m,
     const V inverse = 1.0 / total;
     for (std::int64_t y = 0; y < L; ++y) A[y] = a[y] * inverse;
     store_labels(c, A, slot, c.alpha);
-    store(c.scale + slot, inverse);
+    store(c.scale + slot - c.window, inverse);
     normaliser.multiply(where(lengths, t, total, filled<V>(1.0)));
     shift += where(lengths, t, high, V{});
     if (c.labels)
@@ -139,8 +139,8 @@ PROXQN_INLINE bool forward_batch(const Chain& c, const Transitions<double>& m,
 inline double path_score(const Chain& c, Lane s) {
   double total = 0.0;
   for (std::int64_t t = 0; t < s.length; ++t) {
-    const std::int64_t y = c.labels[s.slot(t)], at = y * c.stride + s.slot(t);
-    total += c.scores[at];
+    const std::int64_t y = c.labels[s.slot(t)];
+    total += c.scores[c.score_at(y, s.slot(t))];
     if (t > 0) total += c.transitions[c.labels[s.slot(t - 1)] * c.n_labels + y];
   }
   return total;
@@ -221,7 +221,7 @@ PROXQN_INLINE void backward_batch(const Chain& c, const Transitions<double>& m,
       total += A[y] * beta[y];
     }
     V inverse_scale;
-    load(c.scale + slot, inverse_scale);
+    load(c.scale + slot - c.window, inverse_scale);
     const V normaliser = 1.0 / total;
     const V factor = where(lengths, t, inverse_scale * normaliser, V{});
     V* v = pairs.v + pairs.n * Lp;
@@ -290,6 +290,12 @@ PROXQN_CLONES void backward_chunk(const Chain& c, const Transitions<double>& m, 
   }
 }
 
+// pairs[L][L] = the sum of what the chunks have found.
+inline void add_chunks(const std::vector<double>& parts, std::int64_t size, double* pairs) {
+  std::fill(pairs, pairs + size, 0.0);
+  for (std::size_t i = 0; i < parts.size(); ++i) pairs[i % size] += parts[i];
+}
+
 // After forward. pairs[L][L] = sum over samples of weight * E[label pair counts].
 template <class S>
 void backward(const ChainOf<S>& c, int n_jobs, double* pairs) {
@@ -299,9 +305,35 @@ void backward(const ChainOf<S>& c, int n_jobs, double* pairs) {
   parallel_for(c.n_chunks, n_jobs, [&](std::int64_t chunk) {
     backward_chunk(c, m, chunk, parts.data() + chunk * size);
   });
-  std::fill(pairs, pairs + size, 0.0);
-  for (std::int64_t chunk = 0; chunk < c.n_chunks; ++chunk)
-    for (std::int64_t i = 0; i < size; ++i) pairs[i] += parts[chunk * size + i];
+  add_chunks(parts, size, pairs);
+}
+
+// Both at once, in windows of slots whose scores put(first slot, last, scores) writes over zeros:
+// no array of all scores is needed.
+template <class Put>
+void evaluate(const Chain& c, int n_jobs, const Put& put, double* losses, double* pairs) {
+  constexpr std::int64_t most_windows = 64;
+  const Transitions<double> m(c.transitions, c.n_labels);
+  const std::int64_t size = c.n_labels * c.n_labels, n = std::min(c.n_chunks, most_windows);
+  std::vector<double> parts(c.n_chunks * size, 0.0);
+  auto first_slot = [&](std::int64_t chunk) {
+    return chunk < c.n_chunks ? c.first[c.chunk[chunk]] : c.stride;
+  };
+  parallel_for(n, n_jobs, [&](std::int64_t i) {
+    const std::int64_t first = i * c.n_chunks / n, last = (i + 1) * c.n_chunks / n;
+    Chain part = c;
+    part.window = first_slot(first);
+    part.window_stride = first_slot(last) - part.window;
+    auto scores = scratch(c.n_labels * part.window_stride), scale = scratch(part.window_stride);
+    put(part.window, part.window + part.window_stride, scores.get());
+    part.scores = scores.get();
+    part.scale = scale.get();
+    for (std::int64_t chunk = first; chunk < last; ++chunk) {
+      forward_chunk(part, m, chunk, losses);
+      backward_chunk(part, m, chunk, parts.data() + chunk * size);
+    }
+  });
+  add_chunks(parts, size, pairs);
 }
 
 }  // namespace proxqn

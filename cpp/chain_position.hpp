@@ -42,9 +42,15 @@ struct ChainOf {
   S* scale;                          // [stride] 1 / c_t
   std::uint8_t* log_domain;          // [n_batches] set by forward
   const double* transitions;         // [L][L] Lambda
+  // Scores and scale in double precision may be of some slots only.
+  std::int64_t window = 0, window_stride = stride;  // the first of them, and how many
 
   static constexpr bool kRows = std::is_same_v<S, float>;
   std::int64_t padded_labels() const { return (n_labels + kTile - 1) / kTile * kTile; }
+  std::int64_t score_at(std::int64_t y, std::int64_t slot) const {
+    static_assert(!kRows);
+    return y * window_stride + slot - window;
+  }
   std::int64_t at(std::int64_t y, std::int64_t slot) const {
     return kRows ? (y / kTile * stride + slot) * kTile + y % kTile : y * stride + slot;
   }
@@ -120,7 +126,10 @@ PROXQN_INLINE void store_labels(const Chain& c, const V* values, std::int64_t sl
 template <class V>
 PROXQN_INLINE V gather_scores(const Chain& c, std::int64_t slot, std::int64_t ahead, V* x,
                               V* lowest) {
-  load_labels(c, c.scores, slot, ahead, x);
+  for (std::int64_t y = 0; y < c.n_labels; ++y) {
+    load(c.scores + c.score_at(y, slot), x[y]);
+    __builtin_prefetch(c.scores + c.score_at(y, slot + ahead));
+  }
   V high = x[0], low = x[0];
   for (std::int64_t y = 1; y < c.n_labels; ++y) {
     high = max(high, x[y]);

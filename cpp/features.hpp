@@ -163,21 +163,40 @@ struct ByLabel {
 
 // --- scores[y][slot] = sum_j w_j x_j(slot) -------------------------------------------------------
 
-// Slots [begin, end) of one label.
+// The first entry of a column at this slot or later. Entries are about evenly spread: the search begins
+// where that slot's would be.
+inline const std::int32_t* find_slot(const Features& f, std::int64_t c, std::int64_t slot,
+                                     std::int64_t stride) {
+  const std::int32_t *first = f.slots + f.start[c], *last = f.slots + f.start[c + 1];
+  const std::int32_t* low = first + (last - first) * slot / stride;
+  const std::int32_t* high = low;  // in the end: those before low are too early, those from high on not
+  std::int64_t step = 8;
+  for (; low > first && low[-1] >= slot; step *= 2) {
+    high = low - 1;
+    low -= std::min<std::int64_t>(step, low - first);
+  }
+  for (; high < last && *high < slot; step *= 2) {
+    low = high + 1;
+    high += std::min<std::int64_t>(step, last - high);
+  }
+  return std::lower_bound(low, high, slot);
+}
+
+// Adds to slots [begin, end) of one label, which `out` is.
 PROXQN_CLONES void score_label(const Features& f, const std::int64_t* coordinates,
                                const double* weights, std::int64_t n_labels,
-                              const std::int64_t* order, std::int64_t n, std::int64_t begin,
-                              std::int64_t end, double* column) {
+                               const std::int64_t* order, std::int64_t n, std::int64_t begin,
+                               std::int64_t end, std::int64_t stride, double* out) {
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t c = coordinates[order[i]] / n_labels;
     const double w = weights[order[i]];
     const std::int32_t* all = f.slots + f.start[c];
-    const std::int32_t* first = std::lower_bound(all, f.slots + f.start[c + 1], begin);
-    const std::int32_t* last = std::lower_bound(first, f.slots + f.start[c + 1], end);
+    const std::int32_t* first = find_slot(f, c, begin, stride);
+    const std::int32_t* last = find_slot(f, c, end, stride);
     if (const double* v = f.column_values(c))
-      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += w * v[slot - all];
+      for (const std::int32_t* slot = first; slot < last; ++slot) out[*slot - begin] += w * v[slot - all];
     else
-      for (const std::int32_t* slot = first; slot < last; ++slot) column[*slot] += w;
+      for (const std::int32_t* slot = first; slot < last; ++slot) out[*slot - begin] += w;
   }
 }
 
@@ -194,10 +213,21 @@ inline void scores(const Features& f, const std::int64_t* coordinates, const dou
     const std::int64_t first = by.label_start[y], count = by.label_start[y + 1] - first;
     double* column = out + y * stride;
     if (dirty[y]) std::fill(column + begin, column + end, 0.0);
-    score_label(f, coordinates, weights, n_labels, by.order.data() + first, count, begin, end,
-                column);
+    score_label(f, coordinates, weights, n_labels, by.order.data() + first, count, begin, end, stride,
+                column + begin);
   });
   for (std::int64_t y = 0; y < n_labels; ++y) dirty[y] = by.label_start[y + 1] > by.label_start[y];
+}
+
+// The same for slots [begin, end) alone, to out [L][end - begin], which is zero before.
+inline void window_scores(const Features& f, const ByLabel& by, const std::int64_t* coordinates,
+                          const double* weights, std::int64_t n_labels, std::int64_t begin,
+                          std::int64_t end, std::int64_t stride, double* out) {
+  for (std::int64_t y = 0; y < n_labels; ++y) {
+    const std::int64_t first = by.label_start[y], count = by.label_start[y + 1] - first;
+    score_label(f, coordinates, weights, n_labels, by.order.data() + first, count, begin, end, stride,
+                out + y * (end - begin));
+  }
 }
 
 // --- gradient on given coordinates ---------------------------------------------------------------

@@ -76,6 +76,17 @@ def test_every_operation_is_counted_and_timed_under_its_own_name():
         assert meter.calls.seconds[name] >= i * 0.001 * i
 
 
+def test_a_start_counts_as_all_that_it_does():
+    meter = MeteredOracle(Slow())
+    meter.start_at(SparseVector.empty())
+    assert {name for name, count in meter.calls.counts.items() if count == 1} == {
+        "move",
+        "forward",
+        "backward",
+    }
+    assert sum(meter.calls.seconds.values()) >= 0.006
+
+
 def test_what_costs_nothing_is_not_counted():
     meter = MeteredOracle(Slow())
     meter.reset()

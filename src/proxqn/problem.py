@@ -128,6 +128,14 @@ class Oracle(ABC):
     def accept(self, step: float) -> None:
         """Move to the point of the last :meth:`value_at`: one backward pass."""
 
+    def start_at(self, weights: SparseVector) -> float:
+        """Go to these weights from anywhere, and return ℓ there: a forward and a backward pass."""
+        self.reset()
+        self.move(weights)
+        value = self.value_at(1.0)
+        self.accept(1.0)
+        return value
+
     @abstractmethod
     def gradient(self, coordinates: Ints) -> Floats:
         """Return the partial derivatives of ℓ at the current point."""
@@ -298,6 +306,15 @@ class MeteredOracle(Oracle):
         started = time.perf_counter()
         self.oracle.accept(step)
         self._charge("backward", started)
+
+    def start_at(self, weights: SparseVector) -> float:
+        """Count a move, a forward and a backward pass; the seconds are the forward pass's."""
+        started = time.perf_counter()
+        value = self.oracle.start_at(weights)
+        self._charge("forward", started)
+        for operation in ("move", "backward"):
+            self._charge(operation, time.perf_counter())
+        return value
 
     def gradient(self, coordinates: Ints) -> Floats:
         """Count a partial gradient."""

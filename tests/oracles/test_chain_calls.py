@@ -119,6 +119,34 @@ def test_reset_forgets_everything():
     assert zero == pytest.approx(problem.lengths.sum() * np.log(3))
 
 
+@pytest.mark.parametrize("scale", [1.0, 500.0])  # recursions scaled, and on logarithms
+@pytest.mark.parametrize(
+    ("options", "lengths"),
+    [
+        ({"kernels": reference}, [5, 60, 1]),
+        ({}, [5, 60, 1]),  # one chunk
+        ({}, np.arange(599) % 23 + 1),  # many
+        ({"n_jobs": 2}, np.arange(599) % 23 + 1),
+    ],
+)
+def test_start_at_is_a_move_a_forward_and_a_backward_pass(options, lengths, scale):
+    problem = random_chain(9, n_labels=5, lengths=lengths, binary=False).with_weights()
+    steps, once = problem.oracle(**options), problem.oracle(**options)
+    w, d = (random_weights(once, seed, scale=scale) for seed in (1, 2))
+    go_to(once, d)
+    once.move(random_weights(once, 3))  # not taken: it must be forgotten
+    once._workspace._bytes[:] = 0xFF  # not a number
+    assert once.start_at(w) == go_to(steps, w)
+    np.testing.assert_array_equal(once.sample_losses()[0], steps.sample_losses()[0])
+    np.testing.assert_array_equal(full_gradient(once), full_gradient(steps))
+    once.move(d)
+    steps.move(d)
+    assert once.value_at(0.5) == steps.value_at(0.5)
+    coordinates = np.arange(once.n_coordinates)
+    drawn = [oracle.sample_curvature(coordinates, 50, 3) for oracle in (once, steps)]
+    np.testing.assert_array_equal(drawn[0].value, drawn[1].value)
+
+
 def test_three_hundred_moves_do_not_drift():
     problem = random_chain(10, n_labels=5, n_sequences=30, max_length=12, binary=False)
     oracle = problem.oracle()

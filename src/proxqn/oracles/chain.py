@@ -139,13 +139,16 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def move(self, direction: SparseVector) -> None:
         """Compute the scores of a whole step: the data entries of the features in w and d."""
+        self._aim(direction)
+        self._put(1.0)
+
+    def _aim(self, direction: SparseVector) -> None:
         split = np.searchsorted(direction.coordinates, self._n_unigrams)
         self._d = SparseVector(direction.coordinates[:split], direction.values[:split])
         self._transition_change = np.zeros_like(self._transitions)
         pairs = direction.coordinates[split:] - self._n_unigrams
         self._transition_change.flat[pairs] = direction.values[split:]
         self._step = math.nan
-        self._put(1.0)
 
     def value_at(self, step: float) -> float:
         """Run the forward pass: L² multiply-adds and L exponentials a token.
@@ -165,8 +168,19 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             self._scores = self._new_scores(DoubleScores)
             self._put(step)
             self._scores.forward(transitions, self._losses, self.n_jobs)
-        losses = self._losses if self._weights is None else self._weights * self._losses
-        return float(losses.sum())
+        return self._loss()
+
+    def start_at(self, weights: SparseVector) -> float:
+        """In double precision go through the data once, without an array of all scores."""
+        if not (self._plain and isinstance(self._scores, DoubleScores)):
+            return super().start_at(weights)
+        self.reset()
+        self._aim(weights)
+        self._w, self._transitions = self._d, self._transition_change
+        self._d, self._transition_change = SparseVector.empty(), np.zeros_like(self._transitions)
+        self._scores.evaluate(self._w, self._transitions, self._losses, self._expected, self.n_jobs)
+        self._accepted = True
+        return self._loss()
 
     def accept(self, step: float) -> None:
         """Run the backward pass: 2 L² multiply-adds and L exponentials a token."""
@@ -410,6 +424,10 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def _pair_gradient(self) -> Floats:
         return self._expected - self._observed
+
+    def _loss(self) -> float:
+        losses = self._losses if self._weights is None else self._weights * self._losses
+        return float(losses.sum())
 
     def _put(self, step: float) -> SparseVector:
         """Let the scores be those of a trial, whose weights are returned."""

@@ -17,7 +17,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from proxqn import _kernels
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles.chain_draws import Draws, Sampling
@@ -29,19 +28,26 @@ Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level,
 
 @final
 class Workspace:
-    """Memory of the arrays of scores, for one precision after the other.
+    """Memory of two arrays, of residuals and of scores, for one precision after the other.
 
-    Memory that the system has yet to give can take longer to come than a pass over it.
+    Memory that the system has yet to give can take longer to come than a pass over it: residuals
+    are first, so that those in double precision lie where both arrays in single precision were.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of an array, at most.
     """
 
     def __init__(self, n_bytes: int) -> None:
-        self._arrays = [aligned_zeros((1, n_bytes), np.uint8)[0] for _ in range(2)]
+        self._bytes = aligned_zeros((1, 2 * -(-n_bytes // 64) * 64), np.uint8)[0]
         self.clean = True  # whether nothing has been written yet
 
     def take(self, shape: tuple[int, int], dtype: DTypeLike) -> list[NDArray[Any]]:
-        """Return two arrays, zero if clean; what was returned before is lost."""
+        """Return both, zero if clean; what was returned before is lost."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        return [array[:n_bytes].view(dtype).reshape(shape) for array in self._arrays]
+        starts = 0, -(-n_bytes // 64) * 64  # on cache lines
+        return [self._bytes[at : at + n_bytes].view(dtype).reshape(shape) for at in starts]
 
 
 class ChainScores(ABC):
@@ -72,7 +78,7 @@ class ChainScores(ABC):
     ) -> None:
         self._kernels, self._features = kernels, feature_kernel(kernels, data)
         self._n_labels, self._n_slots = len(label_counts), layout.stride
-        self.scores, self._alpha = workspace.take(*self._form(self._n_labels, layout.stride))
+        self._alpha, self.scores = workspace.take(*self._form(self._n_labels, layout.stride))
         self._workspace = workspace
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
 
@@ -147,6 +153,21 @@ class DoubleScores(ChainScores):
     def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
         """Walk the scores label by label."""
         self._features.scores(coordinates, values, self.scores, self._dirty, n_jobs)
+
+    def evaluate(
+        self,
+        weights: SparseVector,
+        transitions: Floats,
+        losses: Floats,
+        expected: Floats,
+        n_jobs: int,
+    ) -> None:
+        """Compute losses, residuals and expected counts at once, without keeping the scores."""
+        w = weights.coordinates, weights.values
+        self.inference.evaluate(
+            self._features, *w, self._alpha, transitions, losses, expected, n_jobs
+        )
+        self._workspace.clean = False
 
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
         """Walk the residuals label by label."""

@@ -81,6 +81,22 @@ class Chain:
                 if self.labels is not None:
                     alpha[self.labels[now], now] -= weight
 
+    def evaluate(
+        self,
+        features: Features,
+        coordinates: Ints,
+        weights: Floats,
+        alpha: Floats,
+        transitions: Floats,
+        losses: Floats,
+        pairs: Floats,
+        n_jobs: int,
+    ) -> None:
+        """Scores, forward and backward at once."""
+        features.scores(coordinates, weights, self.scores, np.ones(len(alpha), np.uint8), n_jobs)
+        self.forward(alpha, transitions, losses, n_jobs)
+        self.backward(alpha, transitions, pairs, n_jobs)
+
     def draw(
         self, transitions: Floats, n_pairs: int, share: float, seed: int, n_jobs: int
     ) -> tuple[NDArray[Any], ...]:

@@ -185,8 +185,5 @@ class _Run:
         record = self.record
         with record.evaluation():
             oracle, point = record.oracle.oracle, record.point
-            oracle.reset()
-            oracle.move(point.weights)
-            loss = oracle.value_at(1.0)
-            oracle.accept(1.0)
+            loss = oracle.start_at(point.weights)
             return record.look_through(oracle, record.penalty.lam, point.weights, loss)[1]

@@ -153,10 +153,7 @@ class Recorder:
             return
         point = self.point
         self.oracle.set_single(False)
-        self.oracle.reset()
-        self.oracle.move(point.weights)
-        loss = self.oracle.value_at(1.0)
-        self.oracle.accept(1.0)
+        loss = self.oracle.start_at(point.weights)
         self.point = replace(point, loss=loss, objective=point.objective - point.loss + loss)
         bound = self.certificate.bound - SINGLE_ROUNDING * abs(loss)
         self.certificate = replace(self.certificate, bound=bound)
