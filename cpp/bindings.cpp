@@ -75,7 +75,7 @@ class FeatureKernel {
   SweepResult sweep_single(Array<const std::int32_t> rank, Array<const float, 2> residuals,
                            double threshold, std::optional<Array<const std::int64_t>> pair_start,
                            std::optional<Array<const std::int32_t>> pair_labels,
-                           int n_jobs) const {
+                           Array<const std::int64_t> kept, int n_jobs) const {
     const auto f = features();
     expect_slots(residuals.shape(1) / proxqn::kLanes);
     proxqn::Sweep found;
@@ -85,7 +85,8 @@ class FeatureKernel {
       found = proxqn::sweep_single(f, index(n_jobs).byte_blocks, rank.shape(0),
                                    residuals.shape(1) / proxqn::kLanes, residuals.data(), threshold,
                                    pair_start ? pair_start->data() : nullptr,
-                                   pair_labels ? pair_labels->data() : nullptr, rank.data(), n_jobs);
+                                   pair_labels ? pair_labels->data() : nullptr, rank.data(),
+                                   {kept.data(), static_cast<std::int64_t>(kept.shape(0))}, n_jobs);
     }
     return to_numpy(std::move(found));
   }
@@ -505,7 +506,7 @@ NB_MODULE(_kernels, m) {
       .def("gradient_single", &FeatureKernel::gradient_single, "coordinates"_a, "rank"_a,
            "residuals"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a)
       .def("sweep_single", &FeatureKernel::sweep_single, "rank"_a, "residuals"_a.noconvert(),
-           "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "n_jobs"_a)
+           "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "kept"_a, "n_jobs"_a)
       .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a, "n_jobs"_a)
       .def("run_columns", &FeatureKernel::run_columns, "coordinates"_a, "n_labels"_a, "n_slots"_a,
            "slot"_a, "run"_a, "first"_a, "second"_a, "scale"_a, "n_jobs"_a)

@@ -24,10 +24,18 @@ struct Sweep {
   PROXQN_INLINE void see(std::int64_t coordinate, double g, double threshold) {
     const double size = std::fabs(g);
     largest = larger(largest, size);
-    if (!(size > threshold)) return;
+    if (size > threshold) keep(coordinate, g);
+  }
+  void keep(std::int64_t coordinate, double g) {
     coordinates.push_back(coordinate);
     gradient.push_back(g);
   }
+};
+
+// Coordinates whose derivatives are wanted whatever their size, ascending.
+struct Kept {
+  const std::int64_t* coordinates = nullptr;
+  std::int64_t n = 0;
 };
 
 inline Sweep join(const std::vector<Sweep>& parts) {

@@ -83,8 +83,8 @@ struct SlotSizes {
   }
 };
 
-// The columns that have no derivative above a level. Those of `others`, ascending, are not looked at,
-// nor those that would not be among them if all their slots were of mean size.
+// The columns that have no derivative above a level, nor one to be kept. Those of `others`, ascending,
+// are not looked at, nor those that would not be among them if all their slots were of mean size.
 struct OutOfReach {
   std::vector<std::uint8_t> columns;  // [n_columns] whether
   double largest = 0.0;               // of their bounds
@@ -112,6 +112,9 @@ struct OutOfReach {
       }
     });
     for (const double part : parts) largest = std::max(largest, part);
+  }
+  void keep(const Kept& kept, std::int64_t n_labels) {
+    for (std::int64_t i = 0; i < kept.n; ++i) columns[kept.coordinates[i] / n_labels] = 0;
   }
 };
 

@@ -129,12 +129,15 @@ PROXQN_INLINE void score_dense(const Eights& eights, const float* weights, std::
   }
 }
 
+constexpr std::int64_t kStreamed = 16 << 20;  // floats: more than a cache holds
+
 // The slots of blocks [first, last).
 PROXQN_CLONES void score_blocks(const Eights& eights, const float* weights, const SlotLists* lists,
                                const std::vector<std::vector<float>>& tables, std::int64_t first,
                                std::int64_t last, std::int64_t n_blocks, std::int64_t stride,
                                float* rows) {
   const auto Lp = static_cast<std::int64_t>(eights.dense.size());
+  const bool stream = eights.columns.empty() && Lp * stride > kStreamed;
   for (std::int64_t b = first; b < last; ++b) {
     const std::int64_t begin = b * kSlotBlock, end = std::min(stride, begin + kSlotBlock);
     for (std::int64_t y = 0; y < Lp; y += kLanes) {
@@ -142,8 +145,11 @@ PROXQN_CLONES void score_blocks(const Eights& eights, const float* weights, cons
       const bool dense = b < n_blocks && eights.any_dense(y);
       if (dense) score_dense(eights, weights, y, begin, end, plane);
       else if (!lists) std::fill(plane + begin * kLanes, plane + end * kLanes, 0.0f);
-      if (lists)
-        add_lists(lists->eights[y / kLanes], tables[y / kLanes].data(), begin, end, !dense, plane);
+      if (!lists) continue;
+      const auto& own = lists->eights[y / kLanes];
+      const float* table = tables[y / kLanes].data();
+      if (stream && !dense) add_lists<true>(own, table, begin, end, true, plane);
+      else add_lists<false>(own, table, begin, end, !dense, plane);
     }
     if (b >= n_blocks) continue;
     for (const auto& c : eights.columns)
@@ -154,6 +160,7 @@ PROXQN_CLONES void score_blocks(const Eights& eights, const float* weights, cons
     if (!c.cuts)
       scatter_column(eights, c, c.all.between(first * kSlotBlock, last * kSlotBlock), weights, stride,
                      rows);
+  if (stream) end_streaming();
 }
 
 inline void scores(const Features& f, Index& index, const std::int64_t* coordinates,

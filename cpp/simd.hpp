@@ -5,6 +5,10 @@
 #include <cstring>
 #include <type_traits>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define PROXQN_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
@@ -50,6 +54,24 @@ PROXQN_INLINE float8 load_floats(const float* p) {
   return v;
 }
 PROXQN_INLINE void store_floats(float* p, float8 v) { std::memcpy(p, &v, sizeof v); }
+
+// Past the caches: for arrays that no cache holds, whose lines would be fetched only to be overwritten.
+// Other threads see it after end_streaming.
+PROXQN_INLINE void stream_floats(float* p, float8 v) {  // p: on 16 bytes
+#ifdef __SSE2__
+  __m128 halves[2];
+  std::memcpy(halves, &v, sizeof v);
+  _mm_stream_ps(p, halves[0]);
+  _mm_stream_ps(p + 4, halves[1]);
+#else
+  store_floats(p, v);
+#endif
+}
+PROXQN_INLINE void end_streaming() {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
 
 PROXQN_INLINE float8 fill_floats(float a) { return float8{a, a, a, a, a, a, a, a}; }
 

@@ -126,7 +126,7 @@ struct SlotLists {
 // The lists of the last working set.
 class ListCache {
  public:
-  // Lists that hold most of what is wanted, or null. `again`: whether it will be wanted again.
+  // Lists that save time on what is wanted, or null. `again`: whether it will be wanted again.
   std::shared_ptr<const SlotLists> get(const std::vector<SlotLists::Wanted>& wanted,
                                        std::int64_t n_labels, std::int64_t stride, bool again,
                                        int n_jobs) {
@@ -134,8 +134,12 @@ class ListCache {
     std::int64_t n_visits = 0;
     for (const auto& x : wanted) n_visits += x.n;
     if (n_visits < stride || wanted.size() > 65000) return nullptr;
-    if (lists_ && 2 * n_visits >= lists_->n_visits && kMostHeld * missing(wanted) <= n_visits)
-      return lists_;
+    if (lists_) {
+      const std::int64_t n_missing = missing(wanted);
+      if (lists_->n_visits <= 2 * n_visits && kMostHeld * n_missing <= n_visits) return lists_;
+      const bool saves = lists_->n_visits + kSlower * n_missing < kSlower * n_visits;
+      if (!again) return saves ? lists_ : nullptr;
+    }
     if (!again) return nullptr;
     lists_.reset();  // the old ones go before the new ones come
     lists_ = std::make_shared<SlotLists>(wanted, n_labels, stride, n_jobs);
@@ -144,6 +148,7 @@ class ListCache {
 
  private:
   static constexpr std::int64_t kMostHeld = 16;  // of so many visits all but one
+  static constexpr std::int64_t kSlower = 5;     // times a visit in lists: one column by column
   std::int64_t missing(const std::vector<SlotLists::Wanted>& wanted) const {  // visits
     std::int64_t n = 0;
     auto held = lists_->held.begin();
@@ -172,6 +177,7 @@ PROXQN_INLINE void each_round(const SlotLists::Eight& e, std::int64_t begin, std
 }
 
 // rows[slot] (+)= the weights of its list, for slots [begin, end) of an eight of labels.
+template <bool kStream>
 PROXQN_INLINE void add_lists(const SlotLists::Eight& e, const float* table, std::int64_t begin,
                              std::int64_t end, bool fresh, float* rows) {
   float8 sum[kGroup];
@@ -183,7 +189,9 @@ PROXQN_INLINE void add_lists(const SlotLists::Eight& e, const float* table, std:
       },
       [&](int k, std::size_t place) PROXQN_INLINED { sum[k] += load_floats(table + place); },
       [&](std::int64_t at) PROXQN_INLINED {
-        for (int k = 0; k < kGroup; ++k) store_floats(rows + at + k * kLanes, sum[k]);
+        for (int k = 0; k < kGroup; ++k)
+          if constexpr (kStream) stream_floats(rows + at + k * kLanes, sum[k]);
+          else store_floats(rows + at + k * kLanes, sum[k]);
       });
 }
 

@@ -30,6 +30,7 @@ struct ColumnSweep {
   double threshold;
   const std::int64_t* pair_start;          // [n_columns+1] into pair_labels, or null: all labels
   const std::int32_t *pair_labels, *rank;  // rank: where labels stand; doubles: in their order
+  Kept kept{};
 };
 
 // Columns [first, last).
@@ -40,15 +41,18 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
   std::vector<std::uint8_t> wanted(x.Lp / kLanes);
   PartSums<double>::Cursor frequent(x.frequent_sums, first);
   typename PartSums<S>::Cursor others(x.sums, first);
+  const std::int64_t* const kept_end = x.kept.coordinates + x.kept.n;
+  const auto* kept = std::lower_bound(x.kept.coordinates, kept_end, first * x.n_labels);
   for (std::int64_t c = first; c < last; ++c) {
     if (x.out.columns[c]) continue;
     const std::int32_t* label = x.pair_start ? x.pair_labels + x.pair_start[c] : nullptr;
     const std::int64_t n_own = label ? x.pair_start[c + 1] - x.pair_start[c] : x.n_labels;
+    const bool keeps = kept < kept_end && *kept < (c + 1) * x.n_labels;
+    auto place = [&](std::int64_t y) PROXQN_INLINED -> std::int64_t {
+      if constexpr (std::is_same_v<S, float>) return x.rank[y];
+      else return y;
+    };
     auto each = [&](const auto& body) PROXQN_INLINED {  // of the labels that the column may have
-      auto place = [&](std::int64_t y) PROXQN_INLINED -> std::int64_t {
-        if constexpr (std::is_same_v<S, float>) return x.rank[y];
-        else return y;
-      };
       if (label)
         for (std::int64_t i = 0; i < n_own; ++i) body(label[i], place(label[i]));
       else
@@ -58,14 +62,14 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
     const double* v = x.f.column_values(c);
     const std::int64_t n = x.f.start[c + 1] - x.f.start[c];
     if (!frequent.take(c, x.Lp, sums.data()) && !others.take(c, x.Lp, sums.data())) {
-      if (!x.rows.has_eights() || (label && n <= kScalarEntries)) {
+      if (!x.rows.has_eights() || (label && !keeps && n <= kScalarEntries)) {
         each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
           found.see(c * x.n_labels + y, label_sum(slots, v, n, x.rows, place), x.threshold);
         });
         continue;
       }
       std::fill(sums.begin(), sums.end(), 0.0);
-      if (label) {
+      if (label && !keeps) {
         std::fill(wanted.begin(), wanted.end(), 0);
         each([&](std::int64_t, std::int64_t place) PROXQN_INLINED { wanted[place / kLanes] = 1; });
         for (std::int64_t y = 0; y < x.Lp; y += kLanes)
@@ -75,9 +79,21 @@ PROXQN_INLINE void sweep_some(const ColumnSweep<S>& x, std::int64_t first, std::
         add_rows<Eight<S>>(slots, v, n, kAllSlots, x.rows, x.Lp, sums.data());
       }
     }
-    each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
-      found.see(c * x.n_labels + y, sums[place], x.threshold);
-    });
+    if (!keeps) {
+      each([&](std::int64_t y, std::int64_t place) PROXQN_INLINED {
+        found.see(c * x.n_labels + y, sums[place], x.threshold);
+      });
+      continue;
+    }
+    for (std::int64_t y = 0; y < x.n_labels; ++y) {
+      const std::int64_t coordinate = c * x.n_labels + y;
+      const bool own = !label || std::binary_search(label, label + n_own, y);
+      const bool wanted_anyway = kept < kept_end && *kept == coordinate;
+      kept += wanted_anyway;
+      const double g = sums[place(y)], size = own ? std::fabs(g) : 0.0;
+      found.largest = larger(found.largest, size);
+      if (wanted_anyway || size > x.threshold) found.keep(coordinate, g);
+    }
   }
 }
 PROXQN_CLONES void sweep_columns(const ColumnSweep<double>& x, std::int64_t first,
@@ -117,18 +133,23 @@ Sweep look_with_sums(const Features& f, const SlotRows<S>& rows, std::int64_t n_
 inline Sweep sweep_single(const Features& f, ByteBlockCache& cache, std::int64_t n_labels,
                           std::int64_t stride, const float* array, double threshold,
                           const std::int64_t* pair_start, const std::int32_t* pair_labels,
-                          const std::int32_t* rank, int n_jobs) {
+                          const std::int32_t* rank, const Kept& kept, int n_jobs) {
   const std::int64_t Lp = whole_eights(n_labels);
   const auto rows = eight_major(array, stride);
   const SlotSizes<float> sizes(rows, Lp, stride, n_jobs);
   auto sweep = [&](const OutOfReach& out, const auto& frequent, const auto& sums) {
     return sweep_all(ColumnSweep<float>{f, out, frequent, sums, n_labels, Lp, rows, threshold,
-                                        pair_start, pair_labels, rank},
+                                        pair_start, pair_labels, rank, kept},
                      n_jobs);
+  };
+  auto out_of_reach = [&](const std::vector<std::int32_t>& others, double level) {
+    OutOfReach out(f, sizes, others, level, n_jobs);
+    out.keep(kept, n_labels);
+    return out;
   };
   if (f.lists.n_columns > 0)
     return sweep_leaving_out(threshold, [&](double level) {
-      const OutOfReach out(f, sizes, {}, level, n_jobs);
+      const OutOfReach out = out_of_reach({}, level);
       return look_with_sums(f, rows, n_labels, stride, out, n_jobs,
                             [&](const auto&, const auto& frequent, const auto& sums) {
                               return sweep(out, frequent, sums);
@@ -137,7 +158,7 @@ inline Sweep sweep_single(const Features& f, ByteBlockCache& cache, std::int64_t
   const ByteBlocks& bytes = cache.get(f, n_jobs);
   const PartSums<double> byte_sums = sum_byte_blocks(bytes, array, stride, Lp, n_jobs);
   return sweep_leaving_out(threshold, [&](double level) {
-    const OutOfReach out(f, sizes, bytes.columns, level, n_jobs);
+    const OutOfReach out = out_of_reach(bytes.columns, level);
     const BlockColumns wanted(f, stride, n_labels, sizeof(float), bytes.columns, out);
     return sweep(out, byte_sums, sum_blocks(f, wanted, rows, n_jobs));
   });

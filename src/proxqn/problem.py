@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -50,6 +51,15 @@ class SparseVector:
         """Drop coordinates whose value is zero."""
         keep = self.values != 0.0
         return SparseVector(self.coordinates[keep], self.values[keep])
+
+    def including(self, coordinates: Ints, values_of: Callable[[Ints], Floats]) -> SparseVector:
+        """Return it with all of these, ascending; what it lacks is asked for."""
+        at = np.searchsorted(self.coordinates, coordinates)
+        lacking = np.append(self.coordinates, -1)[at] != coordinates
+        new, at = coordinates[lacking], at[lacking]
+        return SparseVector(
+            np.insert(self.coordinates, at, new), np.insert(self.values, at, values_of(new))
+        )
 
 
 def union(one: Ints, other: Ints) -> Ints:
@@ -143,6 +153,11 @@ class Oracle(ABC):
     @abstractmethod
     def sweep(self, level: float) -> Sweep:
         """Return all partial derivatives larger than ``level`` in absolute value."""
+
+    def sweep_with(self, level: float, kept: Ints) -> Sweep:
+        """As :meth:`sweep`, with the derivatives of ``kept``, ascending, whatever their size."""
+        sweep = self.sweep(level)
+        return Sweep(sweep.gradient.including(kept, self.gradient), sweep.largest)
 
     @abstractmethod
     def sample_losses(self) -> tuple[Floats, Floats | None] | None:
@@ -327,6 +342,13 @@ class MeteredOracle(Oracle):
         """Count a sweep."""
         started = time.perf_counter()
         found = self.oracle.sweep(level)
+        self._charge("sweep", started)
+        return found
+
+    def sweep_with(self, level: float, kept: Ints) -> Sweep:
+        """Count a sweep."""
+        started = time.perf_counter()
+        found = self.oracle.sweep_with(level, kept)
         self._charge("sweep", started)
         return found
 

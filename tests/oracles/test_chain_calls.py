@@ -119,6 +119,22 @@ def test_reset_forgets_everything():
     assert zero == pytest.approx(problem.lengths.sum() * np.log(3))
 
 
+@pytest.mark.parametrize("pairs", list(Pairs))
+@pytest.mark.parametrize("level", [-1.0, 0.5, 1e9])
+@pytest.mark.parametrize("single", [False, True])
+def test_a_sweep_keeps_what_it_is_told_to(pairs, level, single):
+    problem = random_chain(7, n_labels=5, n_features=20, n_sequences=30, density=0.1)
+    oracle = problem.oracle(pairs=pairs)
+    oracle.set_single(single)
+    go_to(oracle, random_weights(oracle, 3))
+    kept = np.flatnonzero(np.random.default_rng(0).random(oracle.n_coordinates) < 0.3)
+    plain, sweep = oracle.sweep(level), oracle.sweep_with(level, kept)
+    expected = plain.gradient.including(kept, oracle.gradient)
+    np.testing.assert_array_equal(sweep.gradient.coordinates, expected.coordinates)
+    np.testing.assert_allclose(sweep.gradient.values, expected.values, atol=1e-5 * single)
+    assert sweep.largest == plain.largest
+
+
 @pytest.mark.parametrize("scale", [1.0, 500.0])  # recursions scaled, and on logarithms
 @pytest.mark.parametrize(
     ("options", "lengths"),

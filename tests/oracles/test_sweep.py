@@ -50,7 +50,10 @@ def random_pairs(rng, n_columns, n_labels):
     return start, np.nonzero(admitted)[1].astype(np.int32)
 
 
-def sweep_single(columns, residuals, level, pairs, n_jobs):
+NONE = np.empty(0, dtype=np.int64)
+
+
+def sweep_single(columns, residuals, level, pairs, n_jobs, kept=NONE):
     """Sweep over floats, eight labels of a slot together, in an order of their own."""
     n_labels, stride = residuals.shape
     rank = np.random.default_rng(1).permutation(n_labels).astype(np.int32)
@@ -58,7 +61,7 @@ def sweep_single(columns, residuals, level, pairs, n_jobs):
     padded[rank] = residuals
     eights = padded.reshape(-1, 8, stride).transpose(0, 2, 1).reshape(-1, stride * 8)
     kernel = _kernels.Features(*columns)
-    return kernel.sweep_single(rank, np.ascontiguousarray(eights), level, *pairs, n_jobs)
+    return kernel.sweep_single(rank, np.ascontiguousarray(eights), level, *pairs, kept, n_jobs)
 
 
 def sweep_double(columns, residuals, level, pairs, n_jobs):
@@ -121,6 +124,25 @@ def test_what_is_left_out_cannot_exceed_the_level(sweep, error, listing, observe
     np.testing.assert_array_equal(found[0], coordinates[above])
     np.testing.assert_allclose(found[1], gradient[above], rtol=error, atol=error * largest)
     assert found[2] == pytest.approx(largest, rel=error)
+
+
+@pytest.mark.parametrize("listing", [no_lists, with_lists])
+@pytest.mark.parametrize("observed", [True, False])
+@pytest.mark.parametrize("n_labels", [3, 20])
+@pytest.mark.parametrize("level", [0.0, 0.7, 1e3, np.inf])
+def test_what_is_kept_comes_from_the_same_sums(listing, observed, n_labels, level):
+    rng = np.random.default_rng(n_labels)
+    columns = listing(random_columns(rng, 30_000, 300), 30_000)
+    residuals = small_residuals(rng, n_labels, 30_000)
+    n_columns = len(columns[0]) - 1
+    pairs = random_pairs(rng, n_columns, n_labels) if observed else (None, None)
+    kept = np.flatnonzero(rng.random(n_columns * n_labels) < 0.02)  # some that are not observed
+    everything = sweep_single(columns, residuals, -1.0, (None, None), 1)[1]
+    plain = sweep_single(columns, residuals, level, pairs, 2)
+    coordinates, gradient, largest = sweep_single(columns, residuals, level, pairs, 2, kept)
+    np.testing.assert_array_equal(coordinates, np.union1d(plain[0], kept))
+    np.testing.assert_allclose(gradient, everything[coordinates], rtol=0.0, atol=2e-6 * largest)
+    assert largest == pytest.approx(plain[2], rel=2e-6)
 
 
 @pytest.mark.parametrize("sweep", [sweep_double, sweep_single])

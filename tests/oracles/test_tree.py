@@ -131,8 +131,7 @@ def stopping_gap(oracle, w, lam, l2, loss):
 
     penalty = ElasticNet(lam, l2)
     go_to(oracle, w)
-    sweep = oracle.sweep(lam)
-    at = gather(oracle, w, sweep)
+    at, sweep = gather(oracle, w, lam)
     return loss + penalty.value(w.values) - stopping.certify(oracle, penalty, loss, at, sweep).bound
 
 

@@ -25,8 +25,7 @@ from proxqn.solvers.working_set import gather
 
 def certificate(oracle, w: SparseVector, penalty) -> Certificate:
     loss = go_to(oracle, w)
-    sweep = oracle.sweep(penalty.lam)
-    return stopping.certify(oracle, penalty, loss, gather(oracle, w, sweep), sweep)
+    return stopping.certify(oracle, penalty, loss, *gather(oracle, w, penalty.lam))
 
 
 def explicit_dual(problem: ChainProblem, oracle, w: SparseVector, penalty, s: float) -> float:
@@ -158,8 +157,8 @@ def test_what_cannot_be_enough_gets_a_weaker_bound(seed, l2, weighted):
     oracle, penalty = problem.oracle(), ElasticNet(0.3, l2)
     w = random_weights(oracle, seed)
     full = certificate(oracle, w, penalty).bound
-    loss, sweep = go_to(oracle, w), oracle.sweep(penalty.lam)
-    at = gather(oracle, w, sweep)
+    loss = go_to(oracle, w)
+    at, sweep = gather(oracle, w, penalty.lam)
 
     def bound(enough: float) -> float:
         return stopping.certify(oracle, penalty, loss, at, sweep, enough).bound

@@ -201,13 +201,23 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def sweep(self, level: float) -> Sweep:
         """Stream over all data entries times labels; keep what exceeds the level."""
-        coordinates, gradient, largest = self._scores.sweep(level, self._pairs, self.n_jobs)
+        return self.sweep_with(level, np.empty(0, dtype=np.int64))
+
+    def sweep_with(self, level: float, kept: Ints) -> Sweep:
+        """In single precision take the derivatives to be kept from the same sums."""
+        split = np.searchsorted(kept, self._n_unigrams)
+        coordinates, gradient, largest = self._scores.sweep(
+            level, self._pairs, kept[:split], self.n_jobs
+        )
         pair_gradient = np.where(self._admitted, self._pair_gradient(), 0.0).ravel()
-        pairs = np.flatnonzero(np.abs(pair_gradient) > level)
+        above = np.flatnonzero(np.abs(pair_gradient) > level)
+        pairs = SparseVector(above, pair_gradient[above]).including(
+            kept[split:] - self._n_unigrams, self._pair_gradient().ravel().take
+        )
         return Sweep(
             SparseVector(
-                np.concatenate([coordinates, pairs + self._n_unigrams]),
-                np.concatenate([gradient, pair_gradient[pairs]]),
+                np.concatenate([coordinates, pairs.coordinates + self._n_unigrams]),
+                np.concatenate([gradient, pairs.values]),
             ),
             float(np.maximum(largest, np.abs(pair_gradient).max())),  # a NaN stays a NaN
         )

@@ -133,8 +133,8 @@ class ChainScores(ABC):
         """Sum residuals over the rows of each coordinate's feature."""
 
     @abstractmethod
-    def sweep(self, level: float, pairs: tuple[Any, Any] | None, n_jobs: int) -> Swept:
-        """Stream over all data entries times labels; keep what exceeds the level."""
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+        """Stream over all data entries times labels; keep what exceeds the level, and `kept`."""
 
 
 @final
@@ -173,10 +173,19 @@ class DoubleScores(ChainScores):
         """Walk the residuals label by label."""
         self._features.gradient(coordinates, self._alpha, out, n_jobs)
 
-    def sweep(self, level: float, pairs: tuple[Any, Any] | None, n_jobs: int) -> Swept:
-        """Look at all labels of every entry."""
-        found: Swept = self._features.sweep(self._alpha, level, *(pairs or (None, None)), n_jobs)
-        return found
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+        """Look at all labels of every entry, then at what is kept."""
+        coordinates, values, largest = self._features.sweep(
+            self._alpha, level, *(pairs or (None, None)), n_jobs
+        )
+
+        def gradient(left: Ints) -> Floats:
+            g = np.empty(len(left))
+            self.gradient(left, g, n_jobs)
+            return g
+
+        found = SparseVector(coordinates, values).including(kept, gradient)
+        return found.coordinates, found.values, largest
 
 
 @final
@@ -239,9 +248,9 @@ class SingleScores(ChainScores):
         """Walk the residuals, eight labels at a time."""
         self._features.gradient_single(coordinates, self._rank, self._alpha, out, n_jobs)
 
-    def sweep(self, level: float, pairs: tuple[Any, Any] | None, n_jobs: int) -> Swept:
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
         """Look at all labels of every entry."""
         found: Swept = self._features.sweep_single(
-            self._rank, self._alpha, level, *(pairs or (None, None)), n_jobs
+            self._rank, self._alpha, level, *(pairs or (None, None)), kept, n_jobs
         )
         return found

@@ -98,8 +98,8 @@ class RecentIterates:
         loss = _go(oracle, SparseVector(self._coordinates, way))
         if not math.isfinite(loss):
             return None
-        sweep = oracle.sweep(record.penalty.lam)
-        status = record.bound_by(gather(oracle, mean.weights, sweep), sweep, loss)
+        at, sweep = gather(oracle, mean.weights, record.penalty.lam)
+        status = record.bound_by(at, sweep, loss)
         if status is None:
             _go(oracle, SparseVector(self._coordinates, -way))
         return status

@@ -154,19 +154,10 @@ class _Run:
         return status
 
     def _look(self, weights: SparseVector, loss: float) -> tuple[WorkingSet, Status | None]:
-        """Take the gradient and certify; a sweep over everything needs no merging with w."""
+        """Take the gradient and certify."""
         if self.level != _ALL:
             return self.record.look(self.level, weights, loss)
-        sweep = self.oracle.sweep(_ALL)
-        found = sweep.gradient
-        position = np.searchsorted(found.coordinates, weights.coordinates)
-        known = np.append(found.coordinates, -1)[position] == weights.coordinates
-        if not known.all():  # a start with weights the model does not have
-            at = gather(self.oracle, weights, sweep)
-        else:
-            w = np.zeros(len(found.values))
-            w[position] = weights.values
-            at = WorkingSet(found.coordinates, w, found.values)
+        at, sweep = gather(self.oracle, weights, _ALL)
         return at, self.record.certify(at, sweep, loss)
 
     def _iterate(self, at: WorkingSet) -> tuple[_Trial | None, str]:

@@ -217,8 +217,7 @@ class Recorder:
         self, oracle: Oracle, level: float, weights: SparseVector, loss: float
     ) -> tuple[WorkingSet, Status | None]:
         """As :meth:`look`, through an oracle whose calls are not counted, say."""
-        sweep = oracle.sweep(level)
-        at = gather(oracle, weights, sweep)
+        at, sweep = gather(oracle, weights, level)
         if not math.isfinite(sweep.largest):
             return at, Status.NOT_FINITE
         return at, self.certify(at, sweep, loss)
@@ -247,8 +246,7 @@ class Recorder:
             if not math.isfinite(objective):
                 raise FloatingPointError(f"the objective is {objective} after a step of {step:g}.")
             oracle.accept(1.0)
-            sweep = oracle.sweep(self.penalty.lam)
-            at = gather(oracle, weights, sweep)
+            at, sweep = gather(oracle, weights, self.penalty.lam)
         self.advance(
             Point(weights, loss, objective), step=step, inner_passes=inner_passes, event=event
         )

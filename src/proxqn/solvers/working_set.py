@@ -71,15 +71,10 @@ def starting_point(weights: SparseVector) -> WorkingSet:
     return WorkingSet(weights.coordinates, weights.values, np.zeros(len(weights.values)))
 
 
-def gather(oracle: Oracle, weights: SparseVector, sweep: Sweep) -> WorkingSet:
-    """Return the nonzero weights and everything the sweep found."""
+def gather(oracle: Oracle, weights: SparseVector, level: float) -> tuple[WorkingSet, Sweep]:
+    """Return the nonzero weights and everything that a sweep finds, and the sweep."""
+    sweep = oracle.sweep_with(level, weights.coordinates)
     found = sweep.gradient
-    at = np.searchsorted(found.coordinates, weights.coordinates)
-    next_found = np.append(found.coordinates, -1)[at]
-    below = next_found != weights.coordinates  # whether a weight's derivative is below the level
-    left = weights.coordinates[below]
-    coordinates = np.insert(found.coordinates, at[below], left)
-    g = np.insert(found.values, at[below], oracle.gradient(left))
-    w = np.zeros(len(coordinates))
-    w[np.searchsorted(coordinates, weights.coordinates)] = weights.values
-    return WorkingSet(coordinates, w, g)
+    w = np.zeros(len(found.coordinates))
+    w[np.searchsorted(found.coordinates, weights.coordinates)] = weights.values
+    return WorkingSet(found.coordinates, w, found.values), sweep
