@@ -14,6 +14,7 @@
 
 #include "byte_blocks.hpp"
 #include "features.hpp"
+#include "lines.hpp"
 #include "slot_lists.hpp"
 
 namespace proxqn {
@@ -73,9 +74,9 @@ class BitColumns {
  public:
   const std::uint16_t* get(std::int64_t c, const Entries& x, std::int64_t n_blocks) {
     std::lock_guard lock(mutex_);
-    auto& bits = columns_[c];
-    if (bits.empty()) {
-      bits.assign(n_blocks * kSlotBlock / 16, 0);
+    auto& bits = columns_.try_emplace(c, 0).first->second;
+    if (!bits.data()) {
+      bits = Lines<std::uint16_t>::zeros(n_blocks * kSlotBlock / 16);
       for (std::int64_t e = 0; e < x.n; ++e)
         bits[x.slots[e] / 16] |= static_cast<std::uint16_t>(1u << x.slots[e] % 16);
     }
@@ -84,7 +85,7 @@ class BitColumns {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::int64_t, std::vector<std::uint16_t>> columns_;
+  std::unordered_map<std::int64_t, Lines<std::uint16_t>> columns_;
 };
 
 struct Plan;

@@ -4,15 +4,15 @@
 // labels; there this is several times as fast as label by label (features.hpp). Labels are ordered by
 // frequency, `rank`, so that those which have weights are together.
 //
-// A dense column of ones, as of pixels, is held as bits on machines with AVX-512: sixteen slots of
-// one label are then an add under a mask, on a label-major copy of a few hundred rows.
+// Dense columns of ones, as of pixels, are bits on machines with AVX-512 (bit_sums.hpp), and their sums
+// are made label by label, on a label-major copy of a few hundred rows.
 #pragma once
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "bit_sums.hpp"
 #include "sweep.hpp"
-#include "eights.hpp"
 
 namespace proxqn {
 
@@ -43,55 +43,8 @@ PROXQN_INLINE void scatter_column(const Eights& eights, const Eights::Column& c,
   });
 }
 
-constexpr std::int64_t kTurned = 512;  // slots of an eight of labels, label-major: 16 KB
+constexpr std::int64_t kTurned = kBitRun;  // slots of an eight of labels, label-major: 16 KB
 using Turned = float[kLanes][kTurned];
-
-#ifdef PROXQN_AVX512
-constexpr std::int64_t kWords = 8;  // of 16 slots each, whose sums stay in registers
-constexpr std::int64_t kItemsAhead = 8;  // each has its bits elsewhere
-
-// out[kTurned] = the weights of one label's dense columns under their bits, from slot `first` on.
-PROXQN_AVX512 inline void add_masked(const std::vector<Eights::Dense>& items, const float* weights,
-                                     std::int64_t first, float* out) {
-  for (std::int64_t word = 0; word < kTurned / 16; word += kWords) {
-    __m512 acc[kWords];
-    for (int k = 0; k < kWords; ++k) acc[k] = _mm512_setzero_ps();
-    const auto n = static_cast<std::int64_t>(items.size());
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (word == 0) __builtin_prefetch(items[std::min(i + kItemsAhead, n - 1)].bits + first / 16);
-      const __m512 d = _mm512_set1_ps(weights[items[i].place]);
-      const std::uint16_t* bits = items[i].bits + first / 16 + word;
-      for (int k = 0; k < kWords; ++k) acc[k] = _mm512_mask_add_ps(acc[k], bits[k], acc[k], d);
-    }
-    for (int k = 0; k < kWords; ++k) _mm512_store_ps(out + 16 * (word + k), acc[k]);
-  }
-}
-
-// sums[row of its eight][8] += one label's values[kTurned] under the bits of its dense columns.
-PROXQN_AVX512 inline void sum_masked(const std::vector<Eights::Dense>& items,
-                                     const std::int32_t* row, std::int64_t first,
-                                     const float* values, double* sums) {
-  const auto n = static_cast<std::int64_t>(items.size());
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint16_t* bits = items[i].bits + first / 16;
-    __builtin_prefetch(items[std::min(i + kItemsAhead, n - 1)].bits + first / 16);
-    __m512 even = _mm512_setzero_ps(), odd = even;  // two chains of additions
-    for (std::int64_t k = 0; k < kTurned / 16; k += 2) {
-      even = _mm512_mask_add_ps(even, bits[k], even, _mm512_load_ps(values + 16 * k));
-      odd = _mm512_mask_add_ps(odd, bits[k + 1], odd, _mm512_load_ps(values + 16 * k + 16));
-    }
-    const __m512 both = _mm512_add_ps(even, odd);
-    const __m512d wide = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(both)),
-                                       _mm512_cvtps_pd(_mm512_extractf32x8_ps(both, 1)));
-    const std::int64_t place = items[i].place;
-    sums[row[place / kLanes] * kLanes + place % kLanes] += _mm512_reduce_add_pd(wide);
-  }
-}
-#else
-inline void add_masked(const std::vector<Eights::Dense>&, const float*, std::int64_t, float*) {}
-inline void sum_masked(const std::vector<Eights::Dense>&, const std::int32_t*, std::int64_t,
-                       const float*, double*) {}
-#endif
 
 // rows[n][8] of one eight of labels from its label-major form, and back.
 PROXQN_INLINE void turn_to_rows(const Turned& turned, std::int64_t n, float* rows) {
@@ -124,7 +77,7 @@ PROXQN_INLINE void score_dense(const Eights& eights, const float* weights, std::
   for (std::int64_t first = begin; first < end; first += kTurned) {
     for (int k = 0; k < kLanes; ++k)
       if (eights.dense[eight + k].empty()) std::memset(turned[k], 0, sizeof turned[k]);
-      else add_masked(eights.dense[eight + k], weights, first, turned[k]);
+      else add_bits(eights.dense[eight + k], weights, first, turned[k]);
     turn_to_rows(turned, std::min(kTurned, end - first), rows + first * kLanes);
   }
 }
@@ -245,7 +198,7 @@ PROXQN_CLONES void gather_dense(const Eights& eights, const BlockRows& at, std::
     for (std::int64_t first = begin; first < end && eights.any_dense(y); first += kTurned) {
       turn_from_rows(rows + y * stride + first * kLanes, std::min(kTurned, end - first), turned);
       for (int k = 0; k < kLanes; ++k)
-        sum_masked(eights.dense[y + k], at.row.data(), first, turned[k], sums);
+        sum_bits(eights.dense[y + k], at.row.data(), first, turned[k], sums);
     }
 }
 
