@@ -312,9 +312,11 @@ void backward(const ChainOf<S>& c, int n_jobs, double* pairs) {
 // no array of all scores is needed.
 template <class Put>
 void evaluate(const Chain& c, int n_jobs, const Put& put, double* losses, double* pairs) {
-  constexpr std::int64_t most_windows = 64;
+  constexpr std::int64_t room = 1 << 19;  // doubles: a window costs a search in every column
   const Transitions<double> m(c.transitions, c.n_labels);
-  const std::int64_t size = c.n_labels * c.n_labels, n = std::min(c.n_chunks, most_windows);
+  const std::int64_t size = c.n_labels * c.n_labels;
+  const std::int64_t n = std::min(
+      c.n_chunks, std::max<std::int64_t>(c.n_labels * c.stride / room, 2 * n_jobs));  // windows
   std::vector<double> parts(c.n_chunks * size, 0.0);
   auto first_slot = [&](std::int64_t chunk) {
     return chunk < c.n_chunks ? c.first[c.chunk[chunk]] : c.stride;
