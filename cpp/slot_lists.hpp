@@ -136,9 +136,9 @@ class ListCache {
     if (n_visits < stride || wanted.size() > 65000) return nullptr;
     if (lists_) {
       const std::int64_t n_missing = missing(wanted);
-      if (lists_->n_visits <= 2 * n_visits && kMostHeld * n_missing <= n_visits) return lists_;
-      const bool saves = lists_->n_visits + kSlower * n_missing < kSlower * n_visits;
-      if (!again) return saves ? lists_ : nullptr;
+      const bool fit = lists_->n_visits <= 2 * n_visits && kMostHeld * n_missing <= n_visits;
+      const bool save = lists_->n_visits + kSlower * n_missing < kSlower * n_visits;
+      if (again ? fit : save) return lists_;
     }
     if (!again) return nullptr;
     lists_.reset();  // the old ones go before the new ones come
