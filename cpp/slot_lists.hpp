@@ -2,9 +2,10 @@
 //
 // Column by column (rows.hpp), an entry is a load and a store somewhere in the arrays of scores. Slot
 // by slot it is one addition to sums in registers, from a table of the weights: of text's features a
-// few hundred make up most entries, and their weights fit the L1 cache. Turning costs several products
-// column by column, so it is done for the gradient after a first step, and serves other working sets
-// while they have most columns in common: weights of the others are zero, columns not held go their way.
+// few hundred make up most entries, and their weights fit the L1 cache. Turning costs a product column
+// by column or two. It is done for the first working set and, after a step, for gradients on another
+// one; until then lists serve it as they are: weights of the others are zero, columns not held go their
+// way.
 //
 // Lists of kGroup slots are of one length, filled up with rows of the table that mean nothing: the
 // processor foresees one end of a loop instead of four. They hold ones only; columns with values
@@ -126,7 +127,8 @@ struct SlotLists {
 // The lists of the last working set.
 class ListCache {
  public:
-  // Lists that save time on what is wanted, or null. `again`: whether it will be wanted again.
+  // Lists that save time on what is wanted, or null. `again`: whether it will be wanted again, and
+  // others may be made.
   std::shared_ptr<const SlotLists> get(const std::vector<SlotLists::Wanted>& wanted,
                                        std::int64_t n_labels, std::int64_t stride, bool again,
                                        int n_jobs) {
@@ -139,8 +141,8 @@ class ListCache {
       const bool fit = lists_->n_visits <= 2 * n_visits && kMostHeld * n_missing <= n_visits;
       const bool save = lists_->n_visits + kSlower * n_missing < kSlower * n_visits;
       if (again ? fit : save) return lists_;
+      if (!again) return nullptr;
     }
-    if (!again) return nullptr;
     lists_.reset();  // the old ones go before the new ones come
     lists_ = std::make_shared<SlotLists>(wanted, n_labels, stride, n_jobs);
     return lists_;

@@ -459,7 +459,7 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         labels = self._labels[self.layout.token_slot]
         sequence = np.repeat(np.arange(self.layout.n_sequences), self.layout.lengths)
         inside = sequence[1:] == sequence[:-1]
-        counts = np.zeros((self.n_labels, self.n_labels))
-        factors = 1.0 if weights is None else weights[sequence[1:][inside]]
-        np.add.at(counts, (labels[:-1][inside], labels[1:][inside]), factors)
-        return counts
+        pairs = labels[:-1][inside] * self.n_labels + labels[1:][inside]
+        factors = None if weights is None else weights[sequence[1:][inside]]
+        counts = np.bincount(pairs, factors, minlength=self.n_labels**2)
+        return counts.astype(float).reshape(self.n_labels, self.n_labels)
