@@ -136,7 +136,7 @@ inline void scores(const Features& f, Index& index, const std::int64_t* coordina
   }
   const std::int64_t n_blocks = (stride + kSlotBlock - 1) / kSlotBlock;
   // Every slot's sum is in the order of the columns, whatever the number of parts.
-  const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 4 * n_jobs : 1);
+  const std::int64_t n_parts = std::min<std::int64_t>(n_blocks, n_jobs > 1 ? 8 * n_jobs : 1);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     score_blocks(eights, w.data(), listed.lists.get(), tables, part * n_blocks / n_parts,
                  (part + 1) * n_blocks / n_parts, index.blocks.n_blocks, stride, rows);

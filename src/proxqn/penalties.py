@@ -59,8 +59,10 @@ class ElasticNet(Penalty):
 
     def min_norm_subgradient(self, w: Floats, g: Floats) -> Floats:
         """Return the paper's ∂_j f: ``g_j + λ sgn w_j`` off zero, else ``S(g_j, λ)``."""
-        at_zero = np.sign(g) * np.maximum(np.abs(g) - self.lam, 0.0)
-        return np.where(w != 0.0, g + self.lam * np.sign(w) + self.l2 * w, at_zero)
+        slope = self.lam * np.sign(w)
+        if self.l2 > 0.0:
+            slope += self.l2 * w
+        return g + np.where(w != 0.0, slope, -np.clip(g, -self.lam, self.lam))
 
     def conjugate(self, g: Floats) -> float:
         """Return ``Σ max(|g_j| - λ, 0)² / (2 l2)``; without a ridge, 0 or infinity."""

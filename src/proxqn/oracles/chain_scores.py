@@ -202,9 +202,10 @@ class SingleScores(ChainScores):
         *others: Any,
     ) -> None:
         n_labels = len(label_counts)
-        self._order = np.argsort(-label_counts, kind="stable")  # place -> label
+        order = np.argsort(-label_counts, kind="stable")  # place -> label
         self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
-        self._rank[self._order] = np.arange(n_labels)
+        self._rank[order] = np.arange(n_labels)
+        self._by_place = order[:, np.newaxis] * n_labels + order  # pairs of places -> of labels
         super().__init__(kernels, layout, data, self._rank[labels], label_counts, *others)
 
     @staticmethod
@@ -217,19 +218,19 @@ class SingleScores(ChainScores):
 
     def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
         """Compute the losses in the order of places."""
-        ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
+        ordered = transitions.take(self._by_place)
         return super().forward(ordered, losses, n_jobs)
 
     def backward(self, transitions: Floats, expected: Floats, n_jobs: int) -> None:
         """Compute residuals and expected counts in the order of places."""
-        ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
+        ordered = transitions.take(self._by_place)
         counts = np.empty_like(expected)
         super().backward(ordered, counts, n_jobs)
-        expected[:] = counts[np.ix_(self._rank, self._rank)]
+        expected.flat[self._by_place] = counts
 
     def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
         """Draw in the order of places, by which the labels are then known."""
-        ordered = np.ascontiguousarray(transitions[np.ix_(self._order, self._order)])
+        ordered = transitions.take(self._by_place)
         return super().draw(ordered, how, n_jobs)
 
     def run_columns(self, coordinates: Ints, draws: Draws, n_jobs: int) -> SparseColumns:

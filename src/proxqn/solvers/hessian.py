@@ -28,7 +28,7 @@ from proxqn.problem import Floats, Ints
 
 _MAX_BYTES = 8_000_000  # of the rows of B: a share of the last-level cache
 _FEW_PAIRS = 20
-MANY_ROWS = 2000  # of the working set: fewer fit a cache in double precision
+_MANY_ROWS = 2000  # of the working set: fewer fit a cache in double precision
 _ROW_TILE = 16  # of the compiled kernels: rows are padded to a multiple of it
 _STEADY = 2.0  # a change of γ up to this factor is not worth forming B anew
 _KEPT = 80  # per cent of the pairs that stay when there is no more room
@@ -231,7 +231,7 @@ class CompactBFGS:
     def _formed(self) -> Factors | None:
         base = self.gamma * self._D
         room = max(len(self), self._most_pairs()) if self._lazy else len(self)
-        real = np.float32 if self._single and len(base) >= MANY_ROWS else np.float64
+        real = np.float32 if self._single and len(base) >= _MANY_ROWS else np.float64
         rows = np.empty((len(base), -(-2 * room // _ROW_TILE) * _ROW_TILE), real)
         factors = Factors(rows, len(self), base, base.copy())
         positive = self._kernels.memory_rows(

@@ -16,10 +16,10 @@ import numpy as np
 
 from proxqn import _kernels
 from proxqn.problem import Floats, Ints, Penalty, SparseColumns
-from proxqn.solvers.hessian import MANY_ROWS
 from proxqn.solvers.subproblem import Direction
 
 _FEW_PASSES, _MANY_PASSES = 5, 20  # of coordinate descent
+_MANY_COLUMNS = 500  # the head's block of so many, in double precision, is too large for a cache
 _PASS_COST = 4  # multiply-adds an entry of J: down and up its column, and the pairs
 
 
@@ -49,7 +49,7 @@ class SampledModel:
         single: bool = False,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
-        large = len(columns.start) > MANY_ROWS
+        large = len(columns.start) > _MANY_COLUMNS
         kind = kernels.SingleSampledModel if single and large else kernels.SampledModel
         self._model = kind(
             columns.start, columns.row, columns.value, columns.n_rows, ridge * unit, budget
