@@ -36,7 +36,7 @@ class Sizes:
     E_A: int  # data entries of their features, once a coordinate
     E_features: int  # data entries of their features, once a feature
     columns: int  # their features
-    adds: int  # of a product in single precision: eight labels an entry, or all tokens under a mask
+    adds: int  # of a product in single precision: eight labels an entry, or all tokens
     real: int  # bytes of a score: 4 in single precision, as while steps are long, or 8
     n_inner: int  # coordinates of the last inner problem
     m: int  # pairs in its memory
@@ -141,14 +141,14 @@ def _sizes(problem: Problem, oracle: ChainOracle, working: Any, recorder: Kernel
 
 
 def _adds(oracle: ChainOracle, working: Any, counts: Any) -> int:
-    """Count by eights of labels: an entry adds all eight, a mask one label of all tokens."""
+    """Count by eights of labels: an entry adds all eight, bits add four features of a label."""
     L = oracle.n_labels
     scores = oracle._scores
     rank = scores._rank if isinstance(scores, SingleScores) else np.arange(L)
     eights, n_labels = np.unique(
         working // L * L + rank[working % L] // 8, return_counts=True
     )  # fewer than L eights, so the numbers are apart
-    return int(np.minimum(8 * counts[eights // L], n_labels * oracle.layout.n_tokens).sum())
+    return int(np.minimum(8 * counts[eights // L], n_labels * oracle.layout.n_tokens / 4).sum())
 
 
 def _oracle_times(

@@ -385,9 +385,9 @@ def test_one_precision_leaves_nothing_behind_for_the_other(n_labels):
     oracle = problem.oracle()
     w = random_weights(oracle, 1)
     for precision in (True, False, True, False):
-        oracle.set_single(precision)
         oracle._workspace._bytes[:] = 0xFF  # not a number
         oracle._workspace.clean = False
+        oracle.set_single(precision)
         oracle.reset()
         value = go_to(oracle, w)
         fresh = problem.oracle()
@@ -397,3 +397,4 @@ def test_one_precision_leaves_nothing_behind_for_the_other(n_labels):
         sweeps = oracle.sweep(0.5), fresh.sweep(0.5)
         np.testing.assert_array_equal(*(sweep.gradient.values for sweep in sweeps))
         assert sweeps[0].largest == sweeps[1].largest
+        np.testing.assert_array_equal(oracle._scores._alpha, fresh._scores._alpha)

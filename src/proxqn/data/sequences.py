@@ -107,6 +107,12 @@ class SequenceLayout:
             int(starts[-1]),
         )
 
+    def empty_slots(self) -> Ints:
+        """Return the slots without a token."""
+        is_empty = np.ones(self.stride, dtype=bool)
+        is_empty[self.token_slot] = False
+        return np.flatnonzero(is_empty)
+
     def subset(self, batches: Ints) -> tuple[SequenceLayout, Ints, NDArray[np.int32]]:
         """Keep some batches, in ascending order.
 

@@ -80,6 +80,8 @@ class ChainScores(ABC):
         self._n_labels, self._n_slots = len(label_counts), layout.stride
         self._alpha, self.scores = workspace.take(*self._form(self._n_labels, layout.stride))
         self._workspace = workspace
+        if not workspace.clean:  # no pass writes there, and sweeps judge by the mean of all slots
+            self._alpha.reshape(len(self._alpha), layout.stride, -1)[:, layout.empty_slots()] = 0.0
         self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
 
     @staticmethod
