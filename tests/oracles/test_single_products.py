@@ -1,4 +1,4 @@
-"""Products with dense columns of ones, which single precision holds as bits, against NumPy."""
+"""Products in single precision against NumPy: dense columns, held as bits, and very many slots."""
 
 from __future__ import annotations
 
@@ -49,3 +49,22 @@ def test_scores_and_derivatives_agree_with_numpy(n_columns, stride, n_jobs):
     kernel.gradient_single(coordinates, rank, rows_of(residuals), found, n_jobs)
     true = (residuals.astype(float) @ matrix).T.flat[coordinates]
     np.testing.assert_allclose(found, true, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_scores_that_no_cache_holds_agree_with_numpy(n_jobs):
+    """Columns in lists, slot by slot; 69 MB of scores are stored past the caches."""
+    rng = np.random.default_rng(0)
+    n_columns, n_labels, stride = 44, 8, 2_150_400
+    slots = [np.unique(rng.integers(0, stride, stride // 35)) for _ in range(n_columns)]
+    start = np.concatenate([[0], np.cumsum([len(own) for own in slots])])
+    ones = np.full(n_columns, -1), np.empty(0)
+    kernel = _kernels.Features(start, np.concatenate(slots).astype(np.int32), *ones)
+    weights = rng.normal(size=(n_columns, n_labels))
+    rank = np.arange(n_labels, dtype=np.int32)
+    scores = np.full((1, stride * 8), np.nan, dtype=np.float32)
+    kernel.scores_single(np.arange(weights.size), weights.ravel(), rank, scores, n_jobs)
+    expected = np.zeros((stride, n_labels))
+    for own, w in zip(slots, weights, strict=True):
+        expected[own] += w
+    np.testing.assert_allclose(scores.reshape(stride, 8), expected, atol=1e-5)
