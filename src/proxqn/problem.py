@@ -56,6 +56,8 @@ class SparseVector:
         """Return it with all of these, ascending; what it lacks is asked for."""
         at = np.searchsorted(self.coordinates, coordinates)
         lacking = np.append(self.coordinates, -1)[at] != coordinates
+        if not lacking.any():
+            return self
         new, at = coordinates[lacking], at[lacking]
         return SparseVector(
             np.insert(self.coordinates, at, new), np.insert(self.values, at, values_of(new))
