@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -29,11 +30,18 @@ inline int jobs_for(std::int64_t work, int n_jobs) { return work < kWorthThreads
 // Returns when the value is no longer the old one.
 inline void wait_while(const std::atomic<int>& value, int old) {
   constexpr int spins = 2000;  // some 50 microseconds
+  constexpr std::chrono::microseconds patience{500};
+  auto changed = [&] { return value.load(std::memory_order_acquire) != old; };
   for (int i = 0; i < spins; ++i) {
-    if (value.load(std::memory_order_acquire) != old) return;
+    if (changed()) return;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
+  }
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < patience) {
+    if (changed()) return;
+    std::this_thread::yield();
   }
   value.wait(old, std::memory_order_acquire);
 }
