@@ -3,10 +3,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <memory>
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "lines.hpp"
 
 namespace nb = nanobind;
 
@@ -22,9 +24,9 @@ static Array<T> to_numpy(std::vector<T>&& values) {
 }
 
 template <class T>
-static Array<T> to_numpy(std::unique_ptr<T[]>&& values, std::size_t size) {
+static Array<T> to_numpy(proxqn::Lines<T>&& values, std::size_t size) {
   T* owned = values.release();
-  nb::capsule owner(owned, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  nb::capsule owner(owned, [](void* p) noexcept { std::free(p); });
   return Array<T>(owned, {size}, owner);
 }
 

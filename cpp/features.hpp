@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "lines.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
@@ -94,8 +95,8 @@ inline void observed_pairs(const Features& f, const std::int32_t* labels, std::i
 struct Restricted {  // as Features
   std::vector<std::int64_t> start, value_start;
   std::int64_t n_values = 0;
-  std::unique_ptr<std::int32_t[]> slots;  // both first touched by the threads
-  std::unique_ptr<double[]> values;
+  Lines<std::int32_t> slots{0};  // both first touched by the threads
+  Lines<double> values{0};
 };
 
 // The same columns on some of the slots: slot s becomes slot_map[s], or goes where that is -1. Columns
@@ -126,13 +127,13 @@ inline Restricted restrict_slots(const Features& f, const std::int32_t* slot_map
     out.n_values += ones ? 0 : out.start[c + 1];
     out.start[c + 1] += out.start[c];
   }
-  out.slots.reset(new std::int32_t[out.start.back()]);
-  out.values.reset(new double[out.n_values]);
+  out.slots = Lines<std::int32_t>(out.start.back() + 1);  // NumPy takes no null
+  out.values = Lines<double>(out.n_values + 1);
   each_column([&](std::int64_t c) {
     const double* v = f.column_values(c);
     const std::int64_t n = out.start[c + 1] - out.start[c];
-    std::int32_t* slots = out.slots.get() + out.start[c];
-    double* values = out.values.get() + out.value_start[c];
+    std::int32_t* slots = out.slots.data() + out.start[c];
+    double* values = out.values.data() + out.value_start[c];
     std::int64_t kept = 0;
     for (std::int64_t e = f.start[c]; kept < n; ++e) {  // written anyway: nobody foresees which stay
       slots[kept] = f.slots[e];

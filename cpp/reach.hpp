@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <numeric>
 #include <type_traits>
 #include <vector>
@@ -67,17 +66,17 @@ PROXQN_CLONES void measure_slots(const SlotRows<double>& rows, std::int64_t n_la
 // The largest |residual| of every slot. Doubles are label-major, floats have eight labels together.
 template <class S>
 struct SlotSizes {
-  std::unique_ptr<S[]> largest;  // [stride], first touched by the threads
+  Lines<S> largest;  // [stride], first touched by the threads
   double mean = 0.0;
 
   SlotSizes(const SlotRows<S>& rows, std::int64_t n_labels, std::int64_t stride, int n_jobs)
-      : largest(new S[stride + kLanes]) {
+      : largest(stride + kLanes) {
     constexpr std::int64_t chunk = 1024;
     std::vector<double> sums((stride + chunk - 1) / chunk);
     parallel_for(static_cast<std::int64_t>(sums.size()), n_jobs, [&](std::int64_t i) {
       const std::int64_t begin = i * chunk, end = std::min(stride, begin + chunk);
-      measure_slots(rows, n_labels, begin, end, largest.get());
-      sums[i] = std::accumulate(largest.get() + begin, largest.get() + end, 0.0);
+      measure_slots(rows, n_labels, begin, end, largest.data());
+      sums[i] = std::accumulate(largest.data() + begin, largest.data() + end, 0.0);
     });
     mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(stride);
   }
@@ -105,7 +104,7 @@ struct OutOfReach {
         }
         const auto n = static_cast<double>(f.start[c + 1] - f.start[c]);
         if (!(n * sizes.mean <= level)) continue;  // nor with a NaN among them
-        const double bound = column_bound(f, c, sizes.largest.get());
+        const double bound = column_bound(f, c, sizes.largest.data());
         if (!(bound <= level)) continue;
         columns[c] = 1;
         parts[i] = std::max(parts[i], bound);

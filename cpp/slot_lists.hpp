@@ -19,6 +19,7 @@
 #include <numeric>
 #include <vector>
 
+#include "lines.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
 
@@ -35,8 +36,8 @@ constexpr std::int64_t kVisitsARow = 64, kMostParts = 16;
 
 struct SlotLists {
   struct Eight {  // labels 8p to 8p + 7
-    std::vector<std::uint32_t> start;       // [n_groups+1] into rounds of kGroup rows
-    std::unique_ptr<std::uint16_t[]> rows;  // [.][kGroup] of the table, first touched by the threads
+    std::vector<std::uint32_t> start;  // [n_groups+1] into rounds of kGroup rows
+    Lines<std::uint16_t> rows{0};      // [.][kGroup] of the table, first touched by the threads
     std::int64_t n_rows = kFillers;
     std::int64_t n_frequent = kFillers;  // of them, the first: visited more often than kListRun
     std::vector<std::size_t> columns;    // held here
@@ -74,52 +75,54 @@ struct SlotLists {
     const std::int64_t n_groups = stride / kGroup;
     const auto n_eights = static_cast<std::int64_t>(eights.size());
     for (Eight& e : eights) e.start.resize(n_groups + 1);
-    // Calls body(eight, its groups' begin and end) for parts of all lists, which do not meet.
+    Lines<std::uint16_t> n_left(n_eights * stride);  // of each list, not yet filled in
+    // Calls body(eight, its groups' begin and end, n_left) for parts of all lists, which do not meet.
     auto each_part = [&](const auto& body) {
       parallel_for(n_eights * n_parts, n_jobs, [&](std::int64_t task) {
         const std::int64_t part = task / n_eights;
-        body(eights[task % n_eights], part * n_groups / n_parts, (part + 1) * n_groups / n_parts);
+        body(eights[task % n_eights], part * n_groups / n_parts, (part + 1) * n_groups / n_parts,
+             n_left.data() + task % n_eights * stride);
       });
     };
-    each_part([&](Eight& e, std::int64_t begin, std::int64_t end) { measure(e, begin, end); });
+    each_part([&](Eight& e, std::int64_t begin, std::int64_t end, std::uint16_t* left) {
+      measure(e, begin, end, left);
+    });
     for (Eight& e : eights) {
       std::partial_sum(e.start.begin(), e.start.end(), e.start.begin());
-      e.rows.reset(new std::uint16_t[std::int64_t{e.start.back()} * kGroup]);
+      e.rows = Lines<std::uint16_t>(std::int64_t{e.start.back()} * kGroup);
     }
-    each_part([&](Eight& e, std::int64_t begin, std::int64_t end) { fill(e, begin, end); });
+    each_part([&](Eight& e, std::int64_t begin, std::int64_t end, std::uint16_t* left) {
+      fill(e, begin, end, left);
+    });
   }
 
  private:
-  // Calls body(column, slot - the first of them) for the entries in groups [begin, end).
+  // Calls body(column, slot) for the entries in groups [begin, end), the last column first.
   template <class Body>
   void each_entry(const Eight& e, std::int64_t begin, std::int64_t end, const Body& body) const {
-    const auto first = static_cast<std::int32_t>(begin * kGroup);
-    for (auto i : e.columns) {
-      const std::int32_t* stop = held[i].slots + held[i].n;
-      const std::int32_t* slot = std::lower_bound(held[i].slots, stop, first);
-      stop = std::lower_bound(slot, stop, static_cast<std::int32_t>(end * kGroup));
-      for (; slot < stop; ++slot) body(i, *slot - first);
+    for (auto i = e.columns.rbegin(); i != e.columns.rend(); ++i) {
+      const Wanted& x = held[*i];
+      const std::int32_t* stop = x.slots + x.n;
+      const std::int32_t* slot = std::lower_bound(x.slots, stop, begin * kGroup);
+      stop = std::lower_bound(slot, stop, end * kGroup);
+      for (; slot < stop; ++slot) body(*i, *slot);
     }
   }
-  // start[g + 1] = the longest list of group g.
-  void measure(Eight& e, std::int64_t begin, std::int64_t end) const {
-    std::vector<std::uint32_t> length((end - begin) * kGroup, 0);
-    each_entry(e, begin, end, [&](std::size_t, std::int32_t slot) { ++length[slot]; });
-    for (std::int64_t g = begin; g < end; ++g) {
-      const auto* lists = &length[(g - begin) * kGroup];
-      e.start[g + 1] = *std::max_element(lists, lists + kGroup);
-    }
-  }
-  void fill(Eight& e, std::int64_t begin, std::int64_t end) const {
-    std::vector<std::uint32_t> next((end - begin) * kGroup);
+  // left[slot] = the length of its list, start[g + 1] = the longest of group g.
+  void measure(Eight& e, std::int64_t begin, std::int64_t end, std::uint16_t* left) const {
+    std::fill(left + begin * kGroup, left + end * kGroup, std::uint16_t{0});
+    each_entry(e, begin, end, [&](std::size_t, std::int32_t slot) { ++left[slot]; });
     for (std::int64_t g = begin; g < end; ++g)
-      for (int k = 0; k < kGroup; ++k) next[(g - begin) * kGroup + k] = e.start[g] * kGroup + k;
+      e.start[g + 1] = *std::max_element(left + g * kGroup, left + (g + 1) * kGroup);
+  }
+  // Lists are filled from their ends.
+  void fill(Eight& e, std::int64_t begin, std::int64_t end, std::uint16_t* left) const {
     const std::int64_t stop = std::int64_t{e.start[end]} * kGroup;
     for (std::int64_t i = std::int64_t{e.start[begin]} * kGroup; i < stop; ++i)
       e.rows[i] = static_cast<std::uint16_t>(i % kFillers);
     each_entry(e, begin, end, [&](std::size_t column, std::int32_t slot) {
-      e.rows[next[slot]] = static_cast<std::uint16_t>(row[column]);
-      next[slot] += kGroup;
+      const std::int64_t round = e.start[slot / kGroup] + --left[slot];
+      e.rows[round * kGroup + slot % kGroup] = static_cast<std::uint16_t>(row[column]);
     });
   }
 };
@@ -171,8 +174,8 @@ PROXQN_INLINE void each_round(const SlotLists::Eight& e, std::int64_t begin, std
                               const Before& before, const Round& round, const After& after) {
   for (std::int64_t g = begin / kGroup; g < end / kGroup; ++g) {
     before(g * kGroup * kLanes);
-    const std::uint16_t* last = e.rows.get() + std::int64_t{e.start[g + 1]} * kGroup;
-    for (const auto* r = e.rows.get() + std::int64_t{e.start[g]} * kGroup; r < last; r += kGroup)
+    const std::uint16_t* last = e.rows.data() + std::int64_t{e.start[g + 1]} * kGroup;
+    for (const auto* r = e.rows.data() + std::int64_t{e.start[g]} * kGroup; r < last; r += kGroup)
       for (int k = 0; k < kGroup; ++k) round(k, std::size_t{r[k]} * kLanes);
     after(g * kGroup * kLanes);
   }
