@@ -133,20 +133,46 @@ class FeatureKernel {
             to_numpy(std::move(found.value_start)), to_numpy(std::move(found.values), found.n_values)};
   }
 
-  ColumnsResult run_columns(
-      Array<const std::int64_t> coordinates, std::int64_t n_labels, std::int64_t n_slots,
-      Array<const std::int32_t> slot, Array<const std::int32_t> run,
-      Array<const std::int32_t> first, Array<const std::int32_t> second,
-      Array<const float> scale, int n_jobs) const {
+  // tokens: slot, run, first, second; edges: run, first, second, as in Draws
+  using Tokens = std::tuple<Array<const std::int32_t>, Array<const std::int32_t>,
+                            Array<const std::int32_t>, Array<const std::int32_t>>;
+  using Edges = std::tuple<Array<const std::int32_t>, Array<const std::int32_t>,
+                           Array<const std::int32_t>>;
+  ColumnsResult drawn_columns(Array<const std::int64_t> coordinates,
+                              Array<const std::int64_t> label_pairs, std::int64_t n_labels,
+                              std::int64_t n_slots, const Tokens& tokens, const Edges& edges,
+                              Array<const float> scale, int n_jobs) const {
     const auto f = features();
-    proxqn::Columns J;
+    const auto& [slot, run, first, second] = tokens;
+    const auto& [edge_run, edge_first, edge_second] = edges;
+    expect(run.shape(0) == slot.shape(0) && first.shape(0) == slot.shape(0) &&
+               second.shape(0) == slot.shape(0),
+           "a run and two labels a token expected");
+    expect(edge_first.shape(0) == edge_run.shape(0) && edge_second.shape(0) == edge_run.shape(0),
+           "two label pairs an edge expected");
+    const std::int64_t n_tokens = slot.shape(0), n_pairs = label_pairs.shape(0);
+    const proxqn::RunEdges at_edges{edge_run.data(), edge_first.data(), edge_second.data(),
+                                    static_cast<std::int64_t>(edge_run.shape(0))};
+    const std::int32_t *slots = slot.data(), *runs = run.data(), *one = first.data(),
+                       *other = second.data();
+    proxqn::DrawnColumns J;
     {
       nb::gil_scoped_release release;
-      const proxqn::RunTokens tokens(n_slots, slot.shape(0), slot.data(), run.data(), first.data(),
-                                     second.data(), scale.data());
-      J = proxqn::run_columns(f, coordinates.data(), coordinates.shape(0), n_labels, tokens, n_jobs);
+      proxqn::RunTokens by_slot;
+      proxqn::Columns pairs;
+      proxqn::parallel_for(2, n_jobs, [&](std::int64_t task) {
+        if (task == 0)
+          by_slot = proxqn::sort_by_slot(n_slots, n_tokens, slots, runs, one, other, scale.data());
+        else
+          pairs = proxqn::pair_columns(label_pairs.data(), n_pairs, n_labels * n_labels, at_edges,
+                                       scale.data());
+      });
+      J = proxqn::drawn_columns(f, coordinates.data(), coordinates.shape(0), n_labels, by_slot, pairs,
+                                n_jobs);
     }
-    return to_numpy(std::move(J));
+    const auto n = static_cast<std::size_t>(J.start.back());
+    return {to_numpy(std::move(J.start)), to_numpy(std::move(J.row), n),
+            to_numpy(std::move(J.value), n)};
   }
 
   std::tuple<Array<std::int64_t>, Array<std::int32_t>> observed_pairs(
@@ -508,8 +534,8 @@ NB_MODULE(_kernels, m) {
       .def("sweep_single", &FeatureKernel::sweep_single, "rank"_a, "residuals"_a.noconvert(),
            "threshold"_a, "pair_start"_a.none(), "pair_labels"_a.none(), "kept"_a, "n_jobs"_a)
       .def("restrict_slots", &FeatureKernel::restrict_slots, "slot_map"_a, "n_jobs"_a)
-      .def("run_columns", &FeatureKernel::run_columns, "coordinates"_a, "n_labels"_a, "n_slots"_a,
-           "slot"_a, "run"_a, "first"_a, "second"_a, "scale"_a, "n_jobs"_a)
+      .def("drawn_columns", &FeatureKernel::drawn_columns, "coordinates"_a, "label_pairs"_a,
+           "n_labels"_a, "n_slots"_a, "tokens"_a, "edges"_a, "scale"_a, "n_jobs"_a)
       .def("observed_pairs", &FeatureKernel::observed_pairs, "labels"_a, "n_labels"_a);
 
   using Int32s = Array<const std::int32_t>;
@@ -548,8 +574,6 @@ NB_MODULE(_kernels, m) {
       },
       "coordinates"_a, "values"_a, "others"_a, "their_values"_a, "step"_a,
       "The first sparse vector plus step times the second, without zeros.");
-  m.def("pair_columns", &pair_columns, "pairs"_a, "n_labels"_a, "run"_a, "first"_a, "second"_a,
-        "scale"_a, "The differences of the counts of label pairs in runs, by pair.");
   m.def("inner_products", &inner_products, "A"_a, "B"_a, "out"_a.noconvert(), "n_jobs"_a,
         "Write A B' into out.");
   bind_inner<double>(m);

@@ -26,6 +26,11 @@ constexpr std::int64_t kHeadPasses = 20;
 constexpr std::int64_t kHeadGroup = 8;  // coordinates
 constexpr std::int64_t kEntriesAhead = 64;  // asked for early, of a column
 
+// y += u p + v c.
+template <class R>
+PROXQN_INLINE void add_both(const R* p, R u, const R* c, R v, std::int64_t n, R* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] += u * p[i] + v * c[i];
+}
 // y += the sum of z[k] rows[k].
 template <class R>
 PROXQN_INLINE void add_four(const R* const (&rows)[4], const R (&z)[4], std::int64_t n, R* y) {
@@ -42,25 +47,34 @@ PROXQN_CLONES inline void add_rows(const double* const (&rows)[4], const double 
   add_four(rows, z, n, y);
 }
 
+PROXQN_CLONES inline void add_two(const float* p, float u, const float* c, float v, std::int64_t n,
+                                  float* y) {
+  add_both(p, u, c, v, n, y);
+}
+PROXQN_CLONES inline void add_two(const double* p, double u, const double* c, double v,
+                                  std::int64_t n, double* y) {
+  add_both(p, u, c, v, n, y);
+}
+
 // R is the type of all running sums: floats are half the traffic, and right to six digits or so.
 template <class R>
 class SampledModel {
  public:
   // budget: multiply-adds to write out the head's block, at most.
-  SampledModel(Columns columns, std::int64_t n_rows, double ridge, double budget)
-      : J_(std::move(columns)), n_(static_cast<std::int64_t>(J_.start.size()) - 1), n_rows_(n_rows),
-        ridge_(ridge), diagonal_(n_, ridge) {
+  SampledModel(const ColumnsView& J, std::int64_t n_rows, double ridge, double budget, int n_jobs)
+      : n_(J.n), ridge_(ridge), diagonal_(n_, ridge) {
     for (std::int64_t j = 0; j < n_; ++j)
-      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e)
-        diagonal_[j] += J_.value[e] * J_.value[e];
-    write_gram(choose_head(budget));
+      for (std::int64_t e = J.start[j]; e < J.start[j + 1]; ++e)
+        diagonal_[j] += J.value[e] * J.value[e];
+    write_gram(J, choose_head(J, n_rows, budget), n_jobs);
+    take_near(J, n_rows);
     const auto K = static_cast<std::int64_t>(head_.size());
     for (std::int64_t a = 0; a < K; ++a) diagonal_[head_[a]] = gram_[a * K + a];
-    std::vector<R> r(n_rows_, R{});
+    std::vector<R> r(n_near_, R{});
     for (const std::int32_t j : tail_) {  // an entry may stand twice
-      add_column(J_, j, R{1}, r.data());
-      diagonal_[j] = ridge_ + dot_column(J_, j, r.data());
-      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) r[J_.row[e]] = R{};
+      add_column(j, R{1}, r.data());
+      diagonal_[j] = ridge_ + dot_column(j, r.data());
+      for (std::int64_t e = near_.start[j]; e < near_.start[j + 1]; ++e) r[near_.row[e]] = R{};
     }
   }
 
@@ -82,7 +96,7 @@ class SampledModel {
       if (const double z = s[head_[a]]; z != 0.0) {
         places.push_back(static_cast<std::int32_t>(a));
         steps.push_back(static_cast<R>(z));
-        move_head(a, z, x);
+        move(head_[a], z, x);
       }
     add_block(places.data(), steps.data(), static_cast<std::int64_t>(places.size()), x.Bd.data());
     std::vector<double> Bs(n_);
@@ -97,9 +111,7 @@ class SampledModel {
       p[a] = rows_[head_[a] * width_ + 2 * m_];
       c[a] = rows_[head_[a] * width_ + 2 * m_ + 1];
     }
-    for (std::int64_t a = 0; a < K; ++a)
-      add_rows({p.data(), c.data(), p.data(), c.data()}, {p[a], -c[a], R{}, R{}}, K,
-               gram_.data() + a * K);
+    for (std::int64_t a = 0; a < K; ++a) add_two(p.data(), p[a], c.data(), -c[a], K, gram_.data() + a * K);
     ++m_;
     return true;
   }
@@ -107,17 +119,16 @@ class SampledModel {
   // Keep some coordinates, ascending.
   void keep(const std::int64_t* kept, std::int64_t count) {
     std::vector<std::int64_t> place(n_, -1);
-    Columns J;
-    J.start.assign(1, 0);
+    Columns near{{0}, {}, {}};
     std::vector<R> rows;
     std::vector<double> diagonal(count);
     rows.reserve(count * width_);
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t j = kept[i];
+      const std::int64_t j = kept[i], first = near_.start[j], last = near_.start[j + 1];
       place[j] = i;
-      J.row.insert(J.row.end(), J_.row.begin() + J_.start[j], J_.row.begin() + J_.start[j + 1]);
-      J.value.insert(J.value.end(), J_.value.begin() + J_.start[j], J_.value.begin() + J_.start[j + 1]);
-      J.start.push_back(static_cast<std::int64_t>(J.row.size()));
+      near.row.insert(near.row.end(), near_.row.begin() + first, near_.row.begin() + last);
+      near.value.insert(near.value.end(), near_.value.begin() + first, near_.value.begin() + last);
+      near.start.push_back(static_cast<std::int64_t>(near.row.size()));
       rows.insert(rows.end(), rows_.begin() + j * width_, rows_.begin() + (j + 1) * width_);
       diagonal[i] = diagonal_[j];
     }
@@ -131,7 +142,7 @@ class SampledModel {
     for (std::size_t a = 0; a < stay.size(); ++a)
       for (std::size_t b = 0; b < stay.size(); ++b)
         gram[a * stay.size() + b] = gram_[stay[a] * head_.size() + stay[b]];
-    J_ = std::move(J);
+    near_ = std::move(near);
     rows_ = std::move(rows);
     diagonal_ = std::move(diagonal);
     head_ = std::move(head);
@@ -184,36 +195,36 @@ class SampledModel {
 
   // Of the d reached so far.
   struct Products {
-    std::vector<R> r, h;            // Jd, where the tail has entries, and [p_1'd, -c_1'd, ...]
+    std::vector<R> r, h;            // Jd on the near rows, and [p_1'd, -c_1'd, ...]
     std::vector<R> r_seen, h_seen;  // when Bd was as it should be
     std::vector<R> Bd;              // [K] of the head, without g: rounded to floats, it would stay
     bool seen = true;               // whether the tail has not moved since
     explicit Products(const SampledModel& m)
-        : r(m.n_rows_, R{}), h(m.width_, R{}), r_seen(r), h_seen(h), Bd(m.head_.size(), R{}) {}
+        : r(m.n_near_, R{}), h(m.width_, R{}), r_seen(r), h_seen(h), Bd(m.head_.size(), R{}) {}
   };
 
-  static double dot_column(const Columns& J, std::int64_t j, const R* r) {
+  double dot_column(std::int64_t j, const R* r) const {
     R sums[4] = {};  // chains of additions
-    std::int64_t e = J.start[j];
-    for (; e + 4 <= J.start[j + 1]; e += 4)
-      for (int k = 0; k < 4; ++k) sums[k] += J.value[e + k] * r[J.row[e + k]];
-    for (; e < J.start[j + 1]; ++e) sums[0] += J.value[e] * r[J.row[e]];
+    std::int64_t e = near_.start[j];
+    for (; e + 4 <= near_.start[j + 1]; e += 4)
+      for (int k = 0; k < 4; ++k) sums[k] += near_.value[e + k] * r[near_.row[e + k]];
+    for (; e < near_.start[j + 1]; ++e) sums[0] += near_.value[e] * r[near_.row[e]];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
-  static void add_column(const Columns& J, std::int64_t j, R z, R* r) {
-    for (std::int64_t e = J.start[j]; e < J.start[j + 1]; ++e) r[J.row[e]] += z * J.value[e];
+  void add_column(std::int64_t j, R z, R* r) const {
+    for (std::int64_t e = near_.start[j]; e < near_.start[j + 1]; ++e)
+      r[near_.row[e]] += z * near_.value[e];
+  }
+  void move(std::int64_t j, double z, Products& x) const {
+    add_column(j, static_cast<R>(z), x.r.data());
+    add_row(rows_.data() + j * width_, static_cast<R>(z), width_, x.h.data());
   }
   void move_tail(std::int64_t j, double z, Products& x) const {
     x.seen = false;
-    add_column(J_, j, static_cast<R>(z), x.r.data());
-    add_row(rows_.data() + j * width_, static_cast<R>(z), width_, x.h.data());
-  }
-  void move_head(std::int64_t a, double z, Products& x) const {
-    add_column(shared_, a, static_cast<R>(z), x.r.data());
-    add_row(rows_.data() + head_[a] * width_, static_cast<R>(z), width_, x.h.data());
+    move(j, z, x);
   }
   double tail_product(std::int64_t j, double d, const Products& x) const {  // (Bd)_j
-    return ridge_ * d + dot_column(J_, j, x.r.data()) +
+    return ridge_ * d + dot_column(j, x.r.data()) +
            row_product(rows_.data() + j * width_, x.h.data(), width_);
   }
   // Tells the head how the tail has moved.
@@ -223,7 +234,7 @@ class SampledModel {
     for (std::size_t i = 0; i < x.h.size(); ++i) x.h_seen[i] = x.h[i] - x.h_seen[i];
     for (std::size_t a = 0; a < head_.size(); ++a)
       x.Bd[a] += static_cast<R>(
-          dot_column(shared_, static_cast<std::int64_t>(a), x.r_seen.data()) +
+          dot_column(head_[a], x.r_seen.data()) +
           row_product(rows_.data() + head_[a] * width_, x.h_seen.data(), width_));
   }
 
@@ -234,7 +245,7 @@ class SampledModel {
     for (std::int64_t i = 0; i < count; ++i) {
       if (i + kNumbersAhead < count) {
         const std::int64_t later = order[i + kNumbersAhead];
-        __builtin_prefetch(J_.start.data() + later);
+        __builtin_prefetch(near_.start.data() + later);
         __builtin_prefetch(diagonal_.data() + later);
         __builtin_prefetch(g + later);
         __builtin_prefetch(w + later);
@@ -242,10 +253,11 @@ class SampledModel {
       }
       if (i + kRowsAhead < count) {
         const std::int64_t later = order[i + kRowsAhead];
-        const std::int64_t end = std::min(J_.start[later + 1], J_.start[later] + kEntriesAhead);
-        for (std::int64_t e = J_.start[later]; e < end; e += 16) {
-          __builtin_prefetch(J_.row.data() + e);
-          __builtin_prefetch(J_.value.data() + e);
+        const std::int64_t first = near_.start[later];
+        const std::int64_t end = std::min(near_.start[later + 1], first + kEntriesAhead);
+        for (std::int64_t e = first; e < end; e += 16) {
+          __builtin_prefetch(near_.row.data() + e);
+          __builtin_prefetch(near_.value.data() + e);
         }
         __builtin_prefetch(rows_.data() + later * width_);
       }
@@ -285,7 +297,7 @@ class SampledModel {
       const std::int64_t j = head_[a];
       const double before = d[j];
       d[j] = head[a].target - w[j];  // exact: a coordinate that returns to zero is zero, not rounding
-      if (d[j] != before) move_head(a, d[j] - before, x);
+      if (d[j] != before) move(j, d[j] - before, x);
     }
     x.r_seen = x.r;
     x.h_seen = x.h;
@@ -341,18 +353,18 @@ class SampledModel {
   }
 
   // Returns how many entries of the head are in each row.
-  std::vector<std::int32_t> choose_head(double budget) {
+  std::vector<std::int32_t> choose_head(const ColumnsView& J, std::int64_t n_rows, double budget) {
     std::vector<std::int64_t> order(n_);
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [this](std::int64_t a, std::int64_t b) {
       return diagonal_[a] != diagonal_[b] ? diagonal_[a] > diagonal_[b] : a < b;
     });
-    std::vector<std::int32_t> entries(n_rows_, 0);
+    std::vector<std::int32_t> entries(n_rows, 0);
     double cost = 0.0;
     std::int64_t K = 0;
     for (; K < std::min(kHead, n_) && cost < budget; ++K)
-      for (std::int64_t e = J_.start[order[K]]; e < J_.start[order[K] + 1]; ++e)
-        cost += 2.0 * entries[J_.row[e]]++ + 1.0;
+      for (std::int64_t e = J.start[order[K]]; e < J.start[order[K] + 1]; ++e)
+        cost += 2.0 * entries[J.row[e]]++ + 1.0;
     head_.assign(order.begin(), order.begin() + K);
     std::sort(head_.begin(), head_.end());
     find_tail();
@@ -364,54 +376,74 @@ class SampledModel {
     tail_.clear();
     for (std::int64_t j = 0; j < n_; ++j)
       if (!in_head[j]) tail_.push_back(static_cast<std::int32_t>(j));
-    std::vector<std::uint8_t> met(n_rows_, 0);
+  }
+  void take_near(const ColumnsView& J, std::int64_t n_rows) {
+    std::vector<std::int32_t> number(n_rows, -1);  // among the near rows
     for (const std::int32_t j : tail_)
-      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) met[J_.row[e]] = 1;
-    std::int64_t n = 0;
-    for (const std::int64_t j : head_) n += J_.start[j + 1] - J_.start[j];
-    shared_ = {{0}, std::vector<std::int32_t>(n + 1), std::vector<float>(n + 1)};
-    n = 0;
-    for (const std::int64_t j : head_) {
-      for (std::int64_t e = J_.start[j]; e < J_.start[j + 1]; ++e) {
-        shared_.row[n] = J_.row[e];
-        shared_.value[n] = J_.value[e];
-        n += met[J_.row[e]];
+      for (std::int64_t e = J.start[j]; e < J.start[j + 1]; ++e)
+        if (std::int32_t& own = number[J.row[e]]; own < 0) own = n_near_++;
+    near_.start.assign(1, 0);
+    std::int64_t at = 0;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      const std::int64_t most = at + J.start[j + 1] - J.start[j] + 1;  // and one to be overwritten
+      near_.row.resize(most);
+      near_.value.resize(most);
+      for (std::int64_t e = J.start[j]; e < J.start[j + 1]; ++e) {
+        near_.row[at] = number[J.row[e]];
+        near_.value[at] = J.value[e];
+        at += near_.row[at] >= 0;
       }
-      shared_.start.push_back(n);
+      near_.start.push_back(at);
     }
   }
 
-  // The head's block of rho I + J'J, row by row of J, in which it has so many entries.
-  void write_gram(const std::vector<std::int32_t>& n_entries) {
-    struct Entry {
-      std::int32_t place;
-      float value;
-    };
+  struct Entry {
+    std::int32_t place;
+    float value;
+  };
+  // The head's block of rho I + J'J, row by row of J, in which it has so many entries: the sum of two
+  // halves of the rows.
+  void write_gram(const ColumnsView& J, const std::vector<std::int32_t>& n_entries, int n_jobs) {
     const auto K = static_cast<std::int64_t>(head_.size());
-    std::vector<std::int64_t> end(n_rows_);  // of a row's entries, while they are filled in
-    std::exclusive_scan(n_entries.begin(), n_entries.end(), end.begin(), std::int64_t{0});
-    std::vector<Entry> entries(n_rows_ > 0 ? end.back() + n_entries.back() : 0);
-    for (std::int64_t a = 0; a < K; ++a)
-      for (std::int64_t e = J_.start[head_[a]]; e < J_.start[head_[a] + 1]; ++e)
-        entries[end[J_.row[e]]++] = {static_cast<std::int32_t>(a), J_.value[e]};
-    gram_.assign(K * K, R{});
-    const Entry* e = entries.data();
-    for (std::int64_t i = 0; i < n_rows_; ++i)  // places ascend: the upper triangle
-      for (const Entry* last = entries.data() + end[i]; e < last; ++e) {
-        const R value = e->value;
-        R* row = gram_.data() + e->place * K;
-        const Entry* f = e + 1;
-        row[e->place] += value * value;
-        for (; f < last && f->place == e->place; ++f)  // an entry may stand twice
-          row[e->place] += R{2} * value * f->value;
-        for (; f < last; ++f) row[f->place] += value * f->value;
-      }
+    const auto n_rows = static_cast<std::int32_t>(n_entries.size());
+    std::vector<std::int64_t> end(n_rows + 1);  // of a row's entries, while they are filled in
+    std::partial_sum(n_entries.begin(), n_entries.end(), end.begin() + 1);
+    const std::int64_t n = end.back();
+    const auto middle = static_cast<std::int32_t>(
+        std::lower_bound(end.begin(), end.end() - 1, n / 2) - end.begin());
+    Lines<Entry> entries(n);
+    gram_.resize(K * K);
+    std::vector<R> other(K * K);
+    parallel_for(2, jobs_for(8 * n, n_jobs), [&](std::int64_t half) {
+      add_row_products(J, half ? middle : 0, half ? n_rows : middle, end.data(), entries.data(),
+                   half ? other.data() : gram_.data());
+    });
     constexpr std::int64_t tile = 16;  // rows are 4096 bytes apart, and a cache holds few such
     for (std::int64_t first = 0; first < K; first += tile)
       for (std::int64_t b = first; b < K; ++b)
-        for (std::int64_t a = first; a < std::min(first + tile, b); ++a)
-          gram_[b * K + a] = gram_[a * K + b];
+        for (std::int64_t a = first; a <= std::min(first + tile - 1, b); ++a)
+          gram_[b * K + a] = gram_[a * K + b] += other[a * K + b];
     for (std::int64_t a = 0; a < K; ++a) gram_[a * K + a] += static_cast<R>(ridge_);
+  }
+  // The upper triangle of gram += the products of J's rows [first, last).
+  void add_row_products(const ColumnsView& J, std::int32_t first, std::int32_t last, std::int64_t* end,
+                        Entry* entries, R* gram) const {
+    const auto K = static_cast<std::int64_t>(head_.size());
+    const Entry* e = entries + end[first];
+    for (std::int64_t a = 0; a < K; ++a)
+      for (std::int64_t k = J.start[head_[a]]; k < J.start[head_[a] + 1]; ++k)
+        if (const std::int32_t row = J.row[k]; first <= row && row < last)  // rows nearly ascend
+          entries[end[row]++] = {static_cast<std::int32_t>(a), J.value[k]};
+    for (std::int32_t i = first; i < last; ++i)  // places ascend
+      for (const Entry* stop = entries + end[i]; e < stop; ++e) {
+        const R value = e->value;
+        R* row = gram + e->place * K;
+        const Entry* f = e + 1;
+        row[e->place] += value * value;
+        for (; f < stop && f->place == e->place; ++f)  // an entry may stand twice
+          row[e->place] += R{2} * value * f->value;
+        for (; f < stop; ++f) row[f->place] += value * f->value;
+      }
   }
 
   void widen_rows(std::int64_t width) {
@@ -422,15 +454,15 @@ class SampledModel {
     width_ = width;
   }
 
-  Columns J_;
-  std::int64_t n_, n_rows_;
+  std::int64_t n_;
   double ridge_;
   std::vector<double> diagonal_;
   std::vector<R> rows_;            // [n][width] p_1, c_1, p_2, c_2, ..., zeros
   std::int64_t m_ = 0, width_ = 0;
   std::vector<std::int64_t> head_;
   std::vector<std::int32_t> tail_;
-  Columns shared_;                 // [K] J's columns of the head, where the tail has entries, too
+  Columns near_;                   // J on the rows in which the tail has entries
+  std::int32_t n_near_ = 0;
   std::vector<R> gram_;            // [K][K] B on the head
 };
 

@@ -6,11 +6,9 @@ template <class R>
 class SampledKernel {
  public:
   SampledKernel(Array<const std::int64_t> start, Array<const std::int32_t> row,
-                Array<const float> value, std::int64_t n_rows, double ridge, double budget)
-      : model_({{start.data(), start.data() + start.shape(0)},
-                {row.data(), row.data() + row.shape(0)},
-                {value.data(), value.data() + value.shape(0)}},
-               n_rows, ridge, budget) {}
+                Array<const float> value, std::int64_t n_rows, double ridge, double budget, int n_jobs)
+      : model_({start.data(), static_cast<std::int64_t>(start.shape(0)) - 1, row.data(), value.data()},
+               n_rows, ridge, budget, n_jobs) {}
 
   bool append(Array<const double> s, Array<const double> y) {
     expect_size(s);
@@ -52,32 +50,14 @@ static DrawsResult to_numpy(proxqn::Draws&& d) {
 }
 
 using ColumnsResult = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
-static ColumnsResult to_numpy(proxqn::Columns&& J) {
-  return {to_numpy(std::move(J.start)), to_numpy(std::move(J.row)), to_numpy(std::move(J.value))};
-}
-
-static ColumnsResult pair_columns(Array<const std::int64_t> pairs, std::int64_t n_labels,
-                                  Array<const std::int32_t> run, Array<const std::int32_t> first,
-                                  Array<const std::int32_t> second, Array<const float> scale) {
-  expect(first.shape(0) == run.shape(0) && second.shape(0) == run.shape(0),
-         "two label pairs an edge expected");
-  proxqn::Columns J;
-  {
-    nb::gil_scoped_release release;
-    const proxqn::RunEdges edges{run.data(), first.data(), second.data(),
-                                 static_cast<std::int64_t>(run.shape(0))};
-    J = proxqn::pair_columns(pairs.data(), pairs.shape(0), n_labels * n_labels, edges, scale.data());
-  }
-  return to_numpy(std::move(J));
-}
 
 template <class R>
 static void bind_sampled(nb::module_& m, const char* name) {
   using Kernel = SampledKernel<R>;
   nb::class_<Kernel>(m, name)
       .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>, Array<const float>,
-                    std::int64_t, double, double>(),
-           "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a, "budget"_a)
+                    std::int64_t, double, double, int>(),
+           "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a, "budget"_a, "n_jobs"_a)
       .def("append", &Kernel::append, "s"_a, "y"_a)
       .def("keep", &Kernel::keep, "positions"_a)
       .def("minimize", &Kernel::minimize, "w"_a, "g"_a, "lam"_a, "l2"_a, "max_passes"_a,

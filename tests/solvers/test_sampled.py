@@ -54,12 +54,26 @@ def test_same_minimiser(n, n_rare, l2):
 def test_same_diagonal(seed, n, n_rows):
     rng = np.random.default_rng(seed)
     columns = random_columns(rng, n, n_rows)
-    arguments = (columns.start, columns.row, columns.value, n_rows, 0.7, 1e9)
+    arguments = (columns.start, columns.row, columns.value, n_rows, 0.7, 1e9, 1)
     models = [kernels.SampledModel(*arguments) for kernels in (_kernels, reference)]
     for i in range(3):
         s = rng.normal(size=n)
         assert models[0].append(s, s + i * s) == models[1].append(s, s + i * s)
     np.testing.assert_allclose(models[0].diagonal(), models[1].diagonal(), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [_kernels.SampledModel, _kernels.SingleSampledModel])
+def test_same_bits_on_one_thread_and_two(kind):
+    rng = np.random.default_rng(0)
+    columns = random_columns(rng, 700, 4000, density=0.03)
+    arguments = (columns.start, columns.row, columns.value, columns.n_rows, 0.7, 1e9)
+    w, g, found = np.zeros(700), 20.0 * rng.normal(size=700), []
+    for n_jobs in (1, 2):
+        model, d = kind(*arguments, n_jobs), np.zeros(700)
+        model.minimize(w, g, 10.0, 0.0, 5, 1e-3, 0, d)
+        found.append((model.diagonal(), d))
+    np.testing.assert_array_equal(found[0], found[1])
+    assert np.count_nonzero(found[0][1]) > 100
 
 
 def test_pair_without_curvature_is_left_out():
@@ -90,7 +104,7 @@ def test_single_precision_finds_steps_far_below_the_rounding_of_the_gradient():
     rng = np.random.default_rng(5)
     n, lam = 60, 50.0
     columns = random_columns(rng, n, 40, density=0.3)
-    arguments = (columns.start, columns.row, columns.value, columns.n_rows, 20.0, 1e9)
+    arguments = (columns.start, columns.row, columns.value, columns.n_rows, 20.0, 1e9, 1)
     w = rng.choice([-1.0, 1.0], n)
     g = -lam * np.sign(w) + 1e-7 * rng.normal(size=n)
     steps = []

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from proxqn import _kernels
 from proxqn.capabilities import BlockOracle, BlockSteps, SampleOracle, SampleSteps
 from proxqn.data.features import FeatureIndexed
-from proxqn.data.sequences import SequenceLayout
+from proxqn.data.sequences import SequenceLayout, Subset
 from proxqn.oracles.chain_draws import Sampling
 from proxqn.oracles.chain_kernel import check, feature_kernel
 from proxqn.oracles.chain_scores import ChainScores, DoubleScores, SingleScores, Workspace
@@ -261,14 +261,8 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
         how = Sampling(n_pairs, min(pairs, 1.0), seed)
         draws = self._scores.draw(self._transitions, how, self.n_jobs)
         split = np.searchsorted(coordinates, self._n_unigrams)
-        states = self._scores.run_columns(coordinates[:split], draws, self.n_jobs)
-        edges = self._scores.pair_columns(coordinates[split:] - self._n_unigrams, draws)
-        return SparseColumns(
-            np.concatenate([states.start, states.start[-1] + edges.start[1:]]),
-            np.concatenate([states.row, edges.row]),
-            np.concatenate([states.value, edges.value]),
-            states.n_rows,
-        )
+        states, edges = coordinates[:split], coordinates[split:] - self._n_unigrams
+        return self._scores.drawn_columns(states, edges, draws, self.n_jobs)
 
     @property
     def single(self) -> bool:
@@ -299,17 +293,18 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
 
     def subsample(self, share: float, seed: int) -> ChainOracle:
         """Take a random share of the batches of sequences, their losses scaled to the whole."""
-        layout, sequences, slot_map = self.layout.sample(share, seed)
+        chosen = self.layout.sample(share, seed)
+        layout = chosen.layout
         slot_labels = np.zeros(layout.stride, dtype=np.int32)
-        slot_labels[slot_map[slot_map >= 0]] = self._labels[slot_map >= 0]
+        slot_labels[chosen.new_slots] = self._labels[chosen.old_slots]
         weights = np.ones(self.n_samples) if self._weights is None else self._weights
         part = object.__new__(ChainOracle)
         part._set_up(
             layout,
-            replace(self.data, **self._restricted(slot_map, layout.stride)),
+            self._restricted(chosen),
             slot_labels,
             self.n_labels,
-            weights[sequences] * (self.layout.n_tokens / layout.n_tokens),
+            weights[chosen.sequences] * (self.layout.n_tokens / layout.n_tokens),
             self.n_jobs,
             self._kernels,
         )
@@ -447,19 +442,23 @@ class ChainOracle(Oracle, SampleOracle, BlockOracle):
             self._step = step
         return self._trial
 
-    def _restricted(self, slot_map: NDArray[np.int32], n_slots: int) -> dict[str, Any]:
+    def _restricted(self, chosen: Subset) -> FeatureIndexed:
+        """Return the data of some batches."""
+        slot_map = np.full(self.layout.stride, -1, dtype=np.int32)
+        slot_map[chosen.old_slots] = chosen.new_slots
         names = ("start", "slots", "value_start", "values")
         columns = feature_kernel(self._kernels, self.data)
         found = dict(zip(names, columns.restrict_slots(slot_map, self.n_jobs), strict=True))
         lists = self.data.lists
-        return {**found, "lists": None if lists is None else lists.restricted(slot_map, n_slots)}
+        if lists is not None:
+            lists = lists.restricted(chosen.old_slots, chosen.new_slots, chosen.layout.stride)
+        return replace(self.data, **found, lists=lists)
 
     def _label_pair_counts(self, weights: Floats | None) -> Floats:
         """Count neighbouring labels in the data, each weighted by its sequence."""
-        labels = self._labels[self.layout.token_slot]
-        sequence = np.repeat(np.arange(self.layout.n_sequences), self.layout.lengths)
-        inside = sequence[1:] == sequence[:-1]
-        pairs = labels[:-1][inside] * self.n_labels + labels[1:][inside]
-        factors = None if weights is None else weights[sequence[1:][inside]]
-        counts = np.bincount(pairs, factors, minlength=self.n_labels**2)
-        return counts.astype(float).reshape(self.n_labels, self.n_labels)
+        labels, lengths = self._labels[self.layout.token_slot], self.layout.lengths
+        pairs = labels[:-1] * self.n_labels + labels[1:]
+        factors = np.repeat(np.ones(len(lengths)) if weights is None else weights, lengths)[1:]
+        factors[np.cumsum(lengths)[:-1] - 1] = 0.0  # from one sequence to the next
+        counts = np.bincount(pairs, factors, minlength=self.n_labels**2).astype(np.float64)
+        return counts.reshape(self.n_labels, self.n_labels)

@@ -116,18 +116,16 @@ class ChainScores(ABC):
         found = self.inference.draw(transitions, how.n_pairs, how.share, how.seed, n_jobs)
         return Draws(*found)
 
-    def run_columns(self, coordinates: Ints, draws: Draws, n_jobs: int) -> SparseColumns:
-        """Return the differences of the features in the runs, by coordinate."""
+    def drawn_columns(
+        self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int
+    ) -> SparseColumns:
+        """Return the differences in the runs of features, by coordinate, and of label pairs."""
         tokens = draws.slot, draws.run, draws.first, draws.second
-        start, row, value = self._features.run_columns(
-            coordinates, self._n_labels, self._n_slots, *tokens, draws.scale, n_jobs
-        )
-        return SparseColumns(start, row, value, len(draws.scale))
-
-    def pair_columns(self, pairs: Ints, draws: Draws) -> SparseColumns:
-        """Return the differences of the counts of label pairs in the runs, by pair."""
         edges = draws.edge_run, draws.edge_first, draws.edge_second
-        start, row, value = self._kernels.pair_columns(pairs, self._n_labels, *edges, draws.scale)
+        size = self._n_labels, self._n_slots
+        start, row, value = self._features.drawn_columns(
+            coordinates, pairs, *size, tokens, edges, draws.scale, n_jobs
+        )
         return SparseColumns(start, row, value, len(draws.scale))
 
     @abstractmethod
@@ -208,7 +206,8 @@ class SingleScores(ChainScores):
         self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
         self._rank[order] = np.arange(n_labels)
         self._by_place = order[:, np.newaxis] * n_labels + order  # pairs of places -> of labels
-        super().__init__(kernels, layout, data, self._rank[labels], label_counts, *others)
+        places = self._rank.take(labels, mode="clip")  # the fastest: all are inside
+        super().__init__(kernels, layout, data, places, label_counts, *others)
 
     @staticmethod
     def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
@@ -235,16 +234,17 @@ class SingleScores(ChainScores):
         ordered = transitions.take(self._by_place)
         return super().draw(ordered, how, n_jobs)
 
-    def run_columns(self, coordinates: Ints, draws: Draws, n_jobs: int) -> SparseColumns:
+    def drawn_columns(
+        self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int
+    ) -> SparseColumns:
         """Look for the places of the labels."""
-        label = coordinates % self._n_labels
-        return super().run_columns(coordinates - label + self._rank[label], draws, n_jobs)
-
-    def pair_columns(self, pairs: Ints, draws: Draws) -> SparseColumns:
-        """Look for the places of the labels."""
+        of_state = coordinates % self._n_labels
         label, following = np.divmod(pairs, self._n_labels)
-        return super().pair_columns(
-            self._rank[label] * self._n_labels + self._rank[following], draws
+        return super().drawn_columns(
+            coordinates - of_state + self._rank[of_state],
+            self._rank[label] * self._n_labels + self._rank[following],
+            draws,
+            n_jobs,
         )
 
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:

@@ -201,7 +201,7 @@ class LatticeOracle(Oracle):
     def subsample(self, share: float, seed: int) -> LatticeOracle:
         """Take a random share of the batches of sequences, their losses scaled to the whole."""
         chain = self._chain.subsample(share, seed)
-        sequences = self._chain.layout.sample(share, seed)[1]
+        sequences = self._chain.layout.sample(share, seed).sequences
         chosen = np.zeros(self.n_samples, dtype=bool)
         chosen[sequences] = True
         tokens = np.repeat(chosen, self._chain.layout.lengths)

@@ -231,34 +231,43 @@ class Features:
         values = np.concatenate([x for _, x in kept] or [np.empty(0)])
         return start, slots.astype(np.int32), start[:-1].copy(), values
 
-    def run_columns(
+    def drawn_columns(
         self,
         coordinates: Ints,
+        label_pairs: Ints,
         n_labels: int,
         n_slots: int,
-        slots: NDArray[np.int32],
-        run: NDArray[np.int32],
-        first: NDArray[np.int32],
-        second: NDArray[np.int32],
+        tokens: tuple[NDArray[np.int32], ...],
+        edges: tuple[NDArray[np.int32], ...],
         scale: NDArray[np.float32],
         n_jobs: int,
     ) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
-        """Return x_c (1[first = y] - 1[second = y]) of the runs' tokens, for each coordinate."""
+        """Return x_c (1[first = y] - 1[second = y]) of the runs' tokens, for each coordinate.
+
+        And after them 1[first = pair] - 1[second = pair] of their edges, for each label pair.
+        """
+        slots, run, first, second = tokens
+        edge_run, edge_first, edge_second = edges
         counts: list[int] = [0]
         row: list[int] = []
         value: list[float] = []
         for coordinate in coordinates:
             column, y = divmod(int(coordinate), n_labels)
-            before = len(row)
             for slot, x in zip(*self.columns[column], strict=True):
                 for k in np.flatnonzero(slots == slot):
                     sign = int(first[k] == y) - int(second[k] == y)
                     if sign:
                         row.append(run[k])
                         value.append(sign * x * scale[run[k]])
-            counts.append(len(row) - before)
+            counts.append(len(row))
+        for pair in label_pairs:
+            for sign, found in ((1, edge_first), (-1, edge_second)):
+                met = edge_run[found == pair]
+                row.extend(met)
+                value.extend(sign * scale[met])
+            counts.append(len(row))
         return (
-            np.cumsum(counts).astype(np.int64),
+            np.array(counts, dtype=np.int64),
             np.array(row, dtype=np.int32),
             np.array(value, dtype=np.float32),
         )
@@ -270,24 +279,3 @@ class Features:
         seen = [np.unique(labels[rows]) for rows, _ in self.columns]
         start = np.concatenate([[0], np.cumsum([len(s) for s in seen])]).astype(np.int64)
         return start, np.concatenate([*seen, np.empty(0)]).astype(np.int32)
-
-
-def pair_columns(
-    pairs: Ints,
-    n_labels: int,
-    run: NDArray[np.int32],
-    first: NDArray[np.int32],
-    second: NDArray[np.int32],
-    scale: NDArray[np.float32],
-) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
-    """Return the differences of the counts of label pairs in runs, by pair."""
-    found = [(np.flatnonzero(first == pair), np.flatnonzero(second == pair)) for pair in pairs]
-    counts = [len(one) + len(other) for one, other in found]
-    edges = np.concatenate([np.empty(0, np.int64), *itertools.chain.from_iterable(found)])
-    signs = [np.repeat([1, -1], [len(one), len(other)]) for one, other in found]
-    row = run[edges]
-    return (
-        np.cumsum([0, *counts]),
-        row,
-        (np.concatenate([*signs, np.empty(0)]) * scale[row]).astype(np.float32),
-    )

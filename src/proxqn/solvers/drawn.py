@@ -112,6 +112,7 @@ class DrawnCurvature:
                 self._kernels,
                 budget=max(min(_SHARE * oracle.pass_cost, _MAX_BUDGET), _MIN_BUDGET),
                 single=self._single,
+                n_jobs=oracle.n_jobs,
             )
             if self._slow and model.starved:
                 return None

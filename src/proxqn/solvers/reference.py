@@ -113,6 +113,7 @@ class SampledModel:
         n_rows: int,
         ridge: float,
         budget: float,
+        n_jobs: int,
     ) -> None:
         n = len(start) - 1
         J = np.zeros((n_rows, n))

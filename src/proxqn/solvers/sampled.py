@@ -37,6 +37,8 @@ class SampledModel:
         Multiply-adds that building the model, and each inner problem, may cost.
     single : bool
         Compute in single precision where the model is large.
+    n_jobs : int
+        Threads.
     """
 
     def __init__(
@@ -47,13 +49,13 @@ class SampledModel:
         *,
         budget: float = math.inf,
         single: bool = False,
+        n_jobs: int = 1,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
         large = len(columns.start) > _MANY_COLUMNS
         kind = kernels.SingleSampledModel if single and large else kernels.SampledModel
-        self._model = kind(
-            columns.start, columns.row, columns.value, columns.n_rows, ridge * unit, budget
-        )
+        J = columns.start, columns.row, columns.value, columns.n_rows
+        self._model = kind(*J, ridge * unit, budget, n_jobs)
         affordable = budget / max(_PASS_COST * len(columns.row), 1)
         self._passes = int(np.clip(affordable, _FEW_PASSES, _MANY_PASSES))
 
