@@ -90,11 +90,25 @@ def test_a_corpus_beyond_32_bit_slots_is_refused():
 def test_a_subset_keeps_slots_in_order():
     lengths = np.random.default_rng(0).integers(1, 9, size=100)
     layout = SequenceLayout.from_lengths(lengths)
-    part, sequences, slot_map = layout.subset(np.array([0, 3, 4, len(layout.first) - 1]))
+    chosen = layout.subset(np.array([0, 3, 4, len(layout.first) - 1]))
+    part, sequences = chosen.layout, chosen.sequences
     np.testing.assert_array_equal(part.lengths, lengths[sequences])
-    kept = slot_map[slot_map >= 0]
-    assert (np.diff(kept) > 0).all()
-    np.testing.assert_array_equal(np.sort(part.token_slot), kept)
+    for slots in (chosen.old_slots, chosen.new_slots):
+        assert (np.diff(slots) > 0).all()
     owner = np.repeat(np.arange(100), lengths)
     old = layout.token_slot[np.isin(owner, sequences)]
+    slot_map = np.full(layout.stride, -1)
+    slot_map[chosen.old_slots] = chosen.new_slots
     np.testing.assert_array_equal(slot_map[old], part.token_slot)
+    others = np.setdiff1d(chosen.new_slots, part.token_slot)
+    assert np.isin(others, part.empty_slots()).all()
+
+
+@pytest.mark.parametrize("longest", [1, 9, 60])
+def test_a_slot_has_a_token_or_is_empty(longest):
+    """Also where a long sequence stands alone and the next batch begins on a whole vector."""
+    lengths = np.random.default_rng(longest).integers(1, 10, size=100)
+    lengths[::7] = longest
+    layout = SequenceLayout.from_lengths(lengths)
+    slots = np.concatenate([layout.token_slot, layout.empty_slots()])
+    np.testing.assert_array_equal(np.sort(slots), np.arange(layout.stride))

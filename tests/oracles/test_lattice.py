@@ -192,7 +192,7 @@ def test_subsample_is_the_loss_of_its_sequences():
     problem = random_lattice(9, n_labels=3, n_sequences=64, max_length=7)
     oracle, w, _ = at_random_point(problem)
     part = oracle.subsample(0.3, 0)
-    chosen = oracle._chain.layout.sample(0.3, 0)[1]
+    chosen = oracle._chain.layout.sample(0.3, 0).sequences
     value = go_to(part, sparse(w))
     lengths = problem.chain.lengths
     factor = lengths.sum() / lengths[chosen].sum()

@@ -170,7 +170,7 @@ def test_subsample_is_the_loss_of_its_sequences():
         part = oracle.subsample(0.3, 0)
         assert isinstance(part, LatticeOracle)
         assert not part.convex
-        chosen = oracle._chain.layout.sample(0.3, 0)[1]
+        chosen = oracle._chain.layout.sample(0.3, 0).sequences
         lengths = problem.chain.lengths
         factor = lengths.sum() / lengths[chosen].sum()
         np.testing.assert_allclose(

@@ -33,11 +33,10 @@ class TokenLists:
     columns: NDArray[np.int32]  # ascending
     slot_list: NDArray[np.int32] | None = None  # [n_slots] -1 for none; without: slot s has list s
 
-    def restricted(self, slot_map: NDArray[np.int32], n_slots: int) -> TokenLists:
-        """Return the lists of some slots: slot s becomes ``slot_map[s]``, or goes with -1."""
+    def restricted(self, old_slots: Ints, new_slots: Ints, n_slots: int) -> TokenLists:
+        """Return the lists of some slots at their new places."""
         slot_list = np.full(n_slots, -1, dtype=np.int32)
-        old = np.flatnonzero(slot_map >= 0)
-        slot_list[slot_map[old]] = old if self.slot_list is None else self.slot_list[old]
+        slot_list[new_slots] = old_slots if self.slot_list is None else self.slot_list[old_slots]
         return replace(self, slot_list=slot_list)
 
 

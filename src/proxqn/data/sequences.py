@@ -108,41 +108,43 @@ class SequenceLayout:
         )
 
     def empty_slots(self) -> Ints:
-        """Return the slots without a token."""
-        is_empty = np.ones(self.stride, dtype=bool)
-        is_empty[self.token_slot] = False
-        return np.flatnonzero(is_empty)
+        """Return the slots without a token: of shorter lanes, and after the batches."""
+        width, lane = self.width[:, np.newaxis], np.arange(LANES)
+        missing = np.where(lane < width, self.length[:, np.newaxis] - self.lane_length, 0)
+        first = self.first[:, np.newaxis] + lane + width * self.lane_length.astype(np.int64)
+        short, at = np.nonzero(missing)
+        ends = self.first + self._sizes()
+        return np.concatenate(
+            [
+                _steps(first[short, at], missing[short, at], self.width[short].astype(np.int64)),
+                _steps(ends, np.append(self.first[1:], self.stride) - ends),
+            ]
+        )
 
-    def subset(self, batches: Ints) -> tuple[SequenceLayout, Ints, NDArray[np.int32]]:
-        """Keep some batches, in ascending order.
+    def _sizes(self) -> Ints:
+        """Return the slots of each batch."""
+        return self.length.astype(np.int64) * self.width
 
-        Returns
-        -------
-        layout : SequenceLayout
-            Of their sequences, numbered anew in the old order.
-        sequences : array
-            The old numbers of these sequences.
-        slot_map : array of shape (stride,)
-            The new slot of each old one, -1 where it is gone; ascending where it is not.
-        """
+    def subset(self, batches: Ints) -> Subset:
+        """Keep some batches, in ascending order."""
         lane_length = self.lane_length[batches]
         sequences = np.sort(self.lane_sequence[batches][lane_length > 0]).astype(np.int64)
-        lane_sequence = np.searchsorted(sequences, self.lane_sequence[batches]).astype(np.int32)
+        number = np.zeros(self.n_sequences, dtype=np.int32)
+        number[sequences] = np.arange(len(sequences))
         layout = self._from_lanes(
             self.lengths[sequences],
             self.width[batches],
             self.length[batches],
             lane_length,
-            lane_sequence,
+            number[self.lane_sequence[batches]],
         )
-        chosen = np.zeros(self.n_sequences, dtype=bool)
-        chosen[sequences] = True
-        slot_map = np.full(self.stride, -1, dtype=np.int32)
-        slot_map[self.token_slot[np.repeat(chosen, self.lengths)]] = layout.token_slot
-        return layout, sequences, slot_map
+        sizes = self._sizes()[batches]
+        return Subset(
+            layout, sequences, _steps(self.first[batches], sizes), _steps(layout.first, sizes)
+        )
 
-    def sample(self, share: float, seed: int) -> tuple[SequenceLayout, Ints, NDArray[np.int32]]:
-        """Keep a random share of the batches; returns what :meth:`subset` does."""
+    def sample(self, share: float, seed: int) -> Subset:
+        """Keep a random share of the batches."""
         n = len(self.first)
         size = max(1, round(share * n))
         return self.subset(np.sort(np.random.default_rng(seed).choice(n, size, replace=False)))
@@ -158,6 +160,27 @@ class SequenceLayout:
         targets = np.linspace(0, self.n_slots, most + 1)[1:-1]
         bounds = np.searchsorted(ends, targets)
         return np.unique(np.concatenate([[0], bounds, [len(ends)]])).astype(np.int64)
+
+
+@final
+@dataclass(frozen=True)
+class Subset:
+    """Some batches of a layout."""
+
+    layout: SequenceLayout  # of their sequences, numbered anew in the old order
+    sequences: Ints  # the old numbers of these
+    old_slots: Ints  # of the batches, ascending
+    new_slots: Ints  # ascending
+
+
+def _steps(first: Ints, count: Ints, step: Ints | int = 1) -> Ints:
+    """Return ``first``, ``first + step``, ... for each of them, so many times."""
+    before = np.cumsum(count) - count
+    step = np.broadcast_to(np.asarray(step, dtype=np.int64), len(count))
+    number = np.arange(int(count.sum()))
+    if (step == 1).all():
+        return np.repeat(first - before, count) + number
+    return np.repeat(first - step * before, count) + number * np.repeat(step, count)
 
 
 def _batches(lengths: Ints, order: Ints) -> list[Ints]:
@@ -186,6 +209,4 @@ def _token_slots(
     step = np.empty(len(lengths), dtype=np.int64)
     base[sequence] = first[batch] + lane
     step[sequence] = width[batch]
-    starts = np.cumsum(lengths) - lengths
-    position = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
-    return (np.repeat(base, lengths) + position * np.repeat(step, lengths)).astype(np.int32)
+    return _steps(base, lengths, step).astype(np.int32)

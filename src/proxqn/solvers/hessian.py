@@ -192,9 +192,12 @@ class CompactBFGS:
         self._D = self._D[keep]
         if self._factors is not None:
             known = self._factors
+            used = _row_length(known.n_pairs)
+            rows = np.zeros((len(keep), known.rows.shape[1]), known.rows.dtype)
+            rows[:, :used] = np.take(known.rows[:, :used], keep, axis=0)
             self._factors = replace(
                 known,
-                rows=known.rows[keep],
+                rows=rows,
                 base=known.base[keep],
                 diagonal=known.diagonal[keep],
             )
@@ -232,7 +235,7 @@ class CompactBFGS:
         base = self.gamma * self._D
         room = max(len(self), self._most_pairs()) if self._lazy else len(self)
         real = np.float32 if self._single and len(base) >= _MANY_ROWS else np.float64
-        rows = np.empty((len(base), -(-2 * room // _ROW_TILE) * _ROW_TILE), real)
+        rows = np.empty((len(base), _row_length(room)), real)
         factors = Factors(rows, len(self), base, base.copy())
         positive = self._kernels.memory_rows(
             self._S.rows,
@@ -246,6 +249,11 @@ class CompactBFGS:
             self._n_jobs,
         )
         return factors if positive else None
+
+
+def _row_length(n_pairs: int) -> int:
+    """Return the numbers of a row of the factors: two a pair, and zeros."""
+    return -(-2 * n_pairs // _ROW_TILE) * _ROW_TILE
 
 
 def _taken(rows: Floats, source: Ints) -> Floats:

@@ -96,8 +96,9 @@ def _mixture_terms(losses: Floats, s: float) -> Floats:
     """Return ``-a log a - s(1-p) log s + s p log p`` for each ``-log p``; zero at s = 1."""
     if s == 1.0:
         return np.zeros_like(losses)
-    p = np.exp(-losses)
-    rest = -s * np.expm1(-losses)  # s (1 - p)
+    minus = np.expm1(-losses)  # p - 1
+    rest = -s * minus  # s (1 - p)
+    p = 1.0 + minus
     return -(1.0 - rest) * np.log1p(-rest) - rest * math.log(s) - s * p * losses
 
 
