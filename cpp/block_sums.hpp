@@ -75,18 +75,6 @@ PROXQN_INLINE void copy_rows(const SlotRows<S>& rows, std::int64_t first, std::i
   }
 }
 
-// How many of a column's slots are below a limit. They are spread about evenly: the search begins
-// where it would then end.
-inline std::int64_t find_slot(const std::int32_t* slots, std::int64_t n, std::int64_t limit,
-                              std::int64_t stride) {
-  std::int64_t low = n * limit / stride, high = low;
-  for (std::int64_t step = 16; low > 0 && slots[low - 1] >= limit; step *= 4)
-    low = std::max<std::int64_t>(0, low - step);
-  for (std::int64_t step = 16; high < n && slots[high] < limit; step *= 4)
-    high = std::min(n, high + step);
-  return std::lower_bound(slots + low, slots + high, limit) - slots;
-}
-
 // sums[columns][Lp] = those over the slots [first, last), in registers V
 template <class V, class S>
 PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const SlotRows<S>& rows,
@@ -100,8 +88,8 @@ PROXQN_INLINE void sum_slots(const Features& f, const BlockColumns& x, const Slo
     slot[i] = e < f.start[x.columns[i] + 1] ? f.slots[e] : kAllSlots;
   };
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t start = f.start[x.columns[i]], count = f.start[x.columns[i] + 1] - start;
-    go_to(i, start + find_slot(f.slots + start, count, first, x.stride));
+    const std::int32_t* all = f.slots + f.start[x.columns[i]];
+    go_to(i, find_slot(all, f.slots + f.start[x.columns[i] + 1], first, x.stride) - f.slots);
   }
   std::fill(sums, sums + n * Lp, S(0));
   const bool in_place = rows.has_eights() && rows.slot_step == Lp;

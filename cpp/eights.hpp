@@ -27,9 +27,9 @@ struct Entries {
   Entries part(std::int64_t first, std::int64_t last) const {
     return {slots + first, values ? values + first : nullptr, last - first};
   }
-  Entries between(std::int64_t first_slot, std::int64_t last_slot) const {
-    const std::int32_t* first = std::lower_bound(slots, slots + n, first_slot);
-    return part(first - slots, std::lower_bound(first, slots + n, last_slot) - slots);
+  Entries between(std::int64_t first_slot, std::int64_t last_slot, std::int64_t stride) const {
+    return part(find_slot(slots, slots + n, first_slot, stride) - slots,
+                find_slot(slots, slots + n, last_slot, stride) - slots);
   }
 };
 

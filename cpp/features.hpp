@@ -39,6 +39,24 @@ struct Features {
   }
 };
 
+// The first of a column's slots [first, last) that is this one or a later one. They are about evenly
+// spread over the stride: the search begins where that one would be.
+inline const std::int32_t* find_slot(const std::int32_t* first, const std::int32_t* last,
+                                     std::int64_t slot, std::int64_t stride) {
+  const std::int32_t* low = first + (last - first) * std::min(slot, stride) / stride;
+  const std::int32_t* high = low;  // in the end: those before low are too early, those from high on not
+  std::int64_t step = 8;
+  for (; low > first && low[-1] >= slot; step *= 2) {
+    high = low - 1;
+    low -= std::min<std::int64_t>(step, low - first);
+  }
+  for (; high < last && *high < slot; step *= 2) {
+    low = high + 1;
+    high += std::min<std::int64_t>(step, last - high);
+  }
+  return std::lower_bound(low, high, slot);
+}
+
 // CSR rows -> columns. column_of maps an entry's CSR position to a column; row_slot a row to its
 // slot; rows are visited in slot order, so slots ascend within each column.
 //
@@ -164,25 +182,6 @@ struct ByLabel {
 
 // --- scores[y][slot] = sum_j w_j x_j(slot) -------------------------------------------------------
 
-// The first entry of a column at this slot or later. Entries are about evenly spread: the search begins
-// where that slot's would be.
-inline const std::int32_t* find_slot(const Features& f, std::int64_t c, std::int64_t slot,
-                                     std::int64_t stride) {
-  const std::int32_t *first = f.slots + f.start[c], *last = f.slots + f.start[c + 1];
-  const std::int32_t* low = first + (last - first) * slot / stride;
-  const std::int32_t* high = low;  // in the end: those before low are too early, those from high on not
-  std::int64_t step = 8;
-  for (; low > first && low[-1] >= slot; step *= 2) {
-    high = low - 1;
-    low -= std::min<std::int64_t>(step, low - first);
-  }
-  for (; high < last && *high < slot; step *= 2) {
-    low = high + 1;
-    high += std::min<std::int64_t>(step, last - high);
-  }
-  return std::lower_bound(low, high, slot);
-}
-
 // Adds to slots [begin, end) of one label, which `out` is.
 PROXQN_CLONES void score_label(const Features& f, const std::int64_t* coordinates,
                                const double* weights, std::int64_t n_labels,
@@ -191,9 +190,9 @@ PROXQN_CLONES void score_label(const Features& f, const std::int64_t* coordinate
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t c = coordinates[order[i]] / n_labels;
     const double w = weights[order[i]];
-    const std::int32_t* all = f.slots + f.start[c];
-    const std::int32_t* first = find_slot(f, c, begin, stride);
-    const std::int32_t* last = find_slot(f, c, end, stride);
+    const std::int32_t *all = f.slots + f.start[c], *stop = f.slots + f.start[c + 1];
+    const std::int32_t* first = find_slot(all, stop, begin, stride);
+    const std::int32_t* last = find_slot(all, stop, end, stride);
     if (const double* v = f.column_values(c))
       for (const std::int32_t* slot = first; slot < last; ++slot) out[*slot - begin] += w * v[slot - all];
     else

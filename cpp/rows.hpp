@@ -111,8 +111,8 @@ PROXQN_CLONES void score_blocks(const Eights& eights, const float* weights, cons
   }
   for (const auto& c : eights.columns)
     if (!c.cuts)
-      scatter_column(eights, c, c.all.between(first * kSlotBlock, last * kSlotBlock), weights, stride,
-                     rows);
+      scatter_column(eights, c, c.all.between(first * kSlotBlock, last * kSlotBlock, stride), weights,
+                     stride, rows);
   if (stream) end_streaming();
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -66,8 +67,7 @@ class SampledModel {
     for (std::int64_t j = 0; j < n_; ++j)
       for (std::int64_t e = J.start[j]; e < J.start[j + 1]; ++e)
         diagonal_[j] += J.value[e] * J.value[e];
-    write_gram(J, choose_head(J, n_rows, budget), n_jobs);
-    take_near(J, n_rows);
+    take_in(J, choose_head(J, n_rows, budget), n_jobs);
     const auto K = static_cast<std::int64_t>(head_.size());
     for (std::int64_t a = 0; a < K; ++a) diagonal_[head_[a]] = gram_[a * K + a];
     std::vector<R> r(n_near_, R{});
@@ -383,6 +383,8 @@ class SampledModel {
       for (std::int64_t e = J.start[j]; e < J.start[j + 1]; ++e)
         if (std::int32_t& own = number[J.row[e]]; own < 0) own = n_near_++;
     near_.start.assign(1, 0);
+    near_.row.reserve(J.start[n_] + 1);  // of which little may ever be touched
+    near_.value.reserve(J.start[n_] + 1);
     std::int64_t at = 0;
     for (std::int64_t j = 0; j < n_; ++j) {
       const std::int64_t most = at + J.start[j + 1] - J.start[j] + 1;  // and one to be overwritten
@@ -402,8 +404,8 @@ class SampledModel {
     float value;
   };
   // The head's block of rho I + J'J, row by row of J, in which it has so many entries: the sum of two
-  // halves of the rows.
-  void write_gram(const ColumnsView& J, const std::vector<std::int32_t>& n_entries, int n_jobs) {
+  // halves of the rows. Beside it the near rows are taken.
+  void take_in(const ColumnsView& J, const std::vector<std::int32_t>& n_entries, int n_jobs) {
     const auto K = static_cast<std::int64_t>(head_.size());
     const auto n_rows = static_cast<std::int32_t>(n_entries.size());
     std::vector<std::int64_t> end(n_rows + 1);  // of a row's entries, while they are filled in
@@ -411,12 +413,13 @@ class SampledModel {
     const std::int64_t n = end.back();
     const auto middle = static_cast<std::int32_t>(
         std::lower_bound(end.begin(), end.end() - 1, n / 2) - end.begin());
-    Lines<Entry> entries(n);
+    const std::unique_ptr<Entry[]> entries(new Entry[n]);
     gram_.resize(K * K);
     std::vector<R> other(K * K);
-    parallel_for(2, jobs_for(8 * n, n_jobs), [&](std::int64_t half) {
-      add_row_products(J, half ? middle : 0, half ? n_rows : middle, end.data(), entries.data(),
-                   half ? other.data() : gram_.data());
+    parallel_for(3, jobs_for(8 * n, n_jobs), [&](std::int64_t task) {
+      if (task == 0) add_row_products(J, 0, middle, end.data(), entries.get(), gram_.data());
+      if (task == 1) add_row_products(J, middle, n_rows, end.data(), entries.get(), other.data());
+      if (task == 2) take_near(J, n_rows);
     });
     constexpr std::int64_t tile = 16;  // rows are 4096 bytes apart, and a cache holds few such
     for (std::int64_t first = 0; first < K; first += tile)

@@ -19,6 +19,7 @@
 #include <numeric>
 #include <vector>
 
+#include "features.hpp"
 #include "lines.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
@@ -102,9 +103,9 @@ struct SlotLists {
   void each_entry(const Eight& e, std::int64_t begin, std::int64_t end, const Body& body) const {
     for (auto i = e.columns.rbegin(); i != e.columns.rend(); ++i) {
       const Wanted& x = held[*i];
-      const std::int32_t* stop = x.slots + x.n;
-      const std::int32_t* slot = std::lower_bound(x.slots, stop, begin * kGroup);
-      stop = std::lower_bound(slot, stop, end * kGroup);
+      const std::int64_t stride = kGroup * (static_cast<std::int64_t>(e.start.size()) - 1);
+      const std::int32_t* slot = find_slot(x.slots, x.slots + x.n, begin * kGroup, stride);
+      const std::int32_t* stop = find_slot(x.slots, x.slots + x.n, end * kGroup, stride);
       for (; slot < stop; ++slot) body(*i, *slot);
     }
   }
