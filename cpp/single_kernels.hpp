@@ -129,34 +129,43 @@ PROXQN_INLINE void batch_product(RowsView in, const ListedProduct<float>& m, std
   for (int s = 0; s < kLanes; ++s) store_floats(sums + s * kLanes, totals[s]);
 }
 
+// N sequences, and so many eights of labels unless that is 0, have functions of their own: whether the
+// compiler makes them of arguments depends on what else is in the unit, and makes a tenth of the time.
+
 // a = (before M) e / c and its sums.
+template <int N, int Eights>
 PROXQN_KERNEL void forward_product(RowsView before, const Transitions<float>& m, RowsView e,
-                                   const float* inverse, std::int64_t L, std::int64_t Lp, int n,
-                                   float8* work, RowsView a, float* sums) {
+                                   const float* inverse, std::int64_t L, float8* work, RowsView a,
+                                   float* sums) {
+  const std::int64_t Lp = Eights ? Eights * kLanes : m.padded_labels;
   const auto done = [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
     const float8 v = product * (load_floats(e.at(y, s)) * load_floats(inverse + s * kLanes));
     store_floats(a.at(y, s), v);
     return v;
   };
-  if (n > 1 && m.listed_forward.pays) batch_product(before, m.listed_forward, L, Lp, work, sums, done);
-  else batch_product(before, m.forward.get(), L, Lp, n, sums, done);
+  if (N > 1 && m.listed_forward.pays) batch_product(before, m.listed_forward, L, Lp, work, sums, done);
+  else batch_product(before, m.forward.get(), L, Lp, N, sums, done);
 }
 
 // beta = v M' and the sums of a beta.
+template <int N, int Eights>
 PROXQN_KERNEL void backward_product(RowsView v, const Transitions<float>& m, RowsView a, std::int64_t L,
-                                    std::int64_t Lp, int n, float8* work, RowsView beta, float* sums) {
+                                    float8* work, RowsView beta, float* sums) {
+  const std::int64_t Lp = Eights ? Eights * kLanes : m.padded_labels;
   const auto done = [=](std::int64_t y, int s, float8 product) PROXQN_INLINED {
     store_floats(beta.at(y, s), product);
     return load_floats(a.at(y, s)) * product;
   };
-  if (n > 1 && m.listed_backward.pays) batch_product(v, m.listed_backward, L, Lp, work, sums, done);
-  else batch_product(v, m.backward.get(), L, Lp, n, sums, done);
+  if (N > 1 && m.listed_backward.pays) batch_product(v, m.listed_backward, L, Lp, work, sums, done);
+  else batch_product(v, m.backward.get(), L, Lp, N, sums, done);
 }
 
 // G[L][Lp] += sum_t a_t(i) v_t(j) over n tokens.
+template <int Eights>
 PROXQN_KERNEL void outer_products(RowsView a, RowsView v, int n, std::int64_t L,
-                                  std::int64_t Lp, double* G) {
+                                  std::int64_t padded_labels, double* G) {
   constexpr int tile = 4;
+  const std::int64_t Lp = Eights ? Eights * kLanes : padded_labels;
   label_tiles(Lp, [&](auto p, std::int64_t y) PROXQN_INLINED {
     constexpr int P = p;
     for (std::int64_t i = 0; i < L; i += tile) {
@@ -177,6 +186,7 @@ PROXQN_KERNEL void outer_products(RowsView a, RowsView v, int n, std::int64_t L,
 }
 
 // Rows of some tokens on both sides of an outer product, and the sums G [Lp][Lp].
+template <int P>
 struct PairRows {
   RowsView left, right;  // of kPairTokens + 8 tokens
   double* G;
@@ -186,7 +196,7 @@ struct PairRows {
     if (n >= kPairTokens) flush(L, Lp);
   }
   void flush(std::int64_t L, std::int64_t Lp) {
-    outer_products(left, right, n, L, Lp, G);
+    outer_products<P>(left, right, n, L, Lp, G);
     n = 0;
   }
 };
@@ -298,8 +308,8 @@ struct SingleBatch {
         for (int s = 0; s < N; ++s) normaliser[s].multiply(std::exchange(product[s], 1.0));
       if (t + 1 == T) break;
       exponentials(t + 1, kFetchAhead, e, high);
-      forward_product(rows(c.alpha, t), m, e, inverse, L, Lp, N,
-                      reinterpret_cast<float8*>(work + N * Lp), rows(c.alpha, t + 1), sums);
+      forward_product<N, P>(rows(c.alpha, t), m, e, inverse, L,
+                            reinterpret_cast<float8*>(work + N * Lp), rows(c.alpha, t + 1), sums);
     }
     float least = 0.0f, nan = 0.0f;
     for (int k = 0; k < R * kLanes; ++k) least = std::min(least, low[k]), nan += totals[k];
@@ -317,7 +327,7 @@ struct SingleBatch {
   // As chain.hpp's, but the sum of a_t beta_t is divided out of v_t, so that no c_t is needed:
   //   n_t = 1 / sum_y a_t(y) beta_t(y),   v_t = n_t exp(x_t - m_t) beta_t,   beta_{t-1} = M v_t,
   //   P(y_t = y) = n_t a_t(y) beta_t(y),   P(y_t = y, y_{t+1} = y') = n_t a_t(y) M(y, y') v_{t+1}(y').
-  PROXQN_INLINE void backward(float* work, PairRows& pairs) {
+  PROXQN_INLINE void backward(float* work, PairRows<P>& pairs) {
     const RowsView e{work, N * kLanes}, beta{work + N * Lp, N * kLanes};
     alignas(64) float high[kFactors], sums[kFactors] = {}, factor[kFactors], weight[kFactors] = {};
     for (int s = 0; s < N; ++s)
@@ -355,8 +365,8 @@ struct SingleBatch {
         put(v.at(y, s), get(e.at(y, s)) * get(beta.at(y, s)) * get(factor + s * kLanes));
       });
       exponentials(t - 1, -kFetchAhead, e, high);
-      backward_product(v, m, rows(c.alpha, t - 1), L, Lp, N,
-                       reinterpret_cast<float8*>(work + 2 * N * Lp), beta, sums);
+      backward_product<N, P>(v, m, rows(c.alpha, t - 1), L,
+                             reinterpret_cast<float8*>(work + 2 * N * Lp), beta, sums);
     }
   }
 };
@@ -378,7 +388,8 @@ PROXQN_INLINE void backward_singles(const ChainOf<float>& c, const Transitions<f
   const std::int64_t L = c.n_labels, Lp = m.padded_labels;
   auto work = scratch<float>(4 * Lp * kLanes), sides = scratch<float>(2 * pair_step * Lp / kLanes);
   auto sums = scratch(Lp * Lp);
-  PairRows pairs{{sides.get(), pair_step}, {sides.get() + pair_step * Lp / kLanes, pair_step}, sums.get()};
+  PairRows<P> pairs{
+      {sides.get(), pair_step}, {sides.get() + pair_step * Lp / kLanes, pair_step}, sums.get()};
   // The last batch first: then what is fetched ahead is needed next, at the end of a batch, too.
   for (std::int64_t b = c.chunk[chunk + 1] - 1; b >= c.chunk[chunk]; --b) {
     if (c.width[b] == kLanes) SingleBatch<kLanes, P>(c, m, b).backward(work.get(), pairs);
