@@ -158,12 +158,12 @@ PROXQN_INLINE void draw_batches(const ChainOf<S>& c, const Transitions<double>& 
                static_cast<float>(std::sqrt(weight / n_draws)), out);
     }
 }
-PROXQN_CLONES inline void draw_chunk(const ChainOf<double>& c, const Transitions<double>& m, std::int64_t first,
-                              std::int64_t last, const Sampling& how, Draws& out) {
+PROXQN_CLONES void draw_chunk(const ChainOf<double>& c, const Transitions<double>& m,
+                              std::int64_t first, std::int64_t last, const Sampling& how, Draws& out) {
   draw_batches(c, m, first, last, how, out);
 }
-PROXQN_CLONES inline void draw_chunk(const ChainOf<float>& c, const Transitions<double>& m, std::int64_t first,
-                              std::int64_t last, const Sampling& how, Draws& out) {
+PROXQN_CLONES void draw_chunk(const ChainOf<float>& c, const Transitions<double>& m,
+                              std::int64_t first, std::int64_t last, const Sampling& how, Draws& out) {
   draw_batches(c, m, first, last, how, out);
 }
 
@@ -247,10 +247,9 @@ struct RunTokens {
   }
 };
 
-PROXQN_CLONES inline RunTokens sort_by_slot(std::int64_t n_slots, std::int64_t n,
-                                            const std::int32_t* slot, const std::int32_t* run,
-                                            const std::int32_t* first, const std::int32_t* second,
-                                            const float* scale) {
+PROXQN_CLONES RunTokens sort_by_slot(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot,
+                                     const std::int32_t* run, const std::int32_t* first,
+                                     const std::int32_t* second, const float* scale) {
   RunTokens x;
   x.bits.assign(n_slots / 64 + 1, 0);
   for (std::int64_t i = 0; i < n; ++i) x.bits[slot[i] / 64] |= std::uint64_t{1} << slot[i] % 64;

@@ -39,21 +39,21 @@ PROXQN_INLINE void add_four(const R* const (&rows)[4], const R (&z)[4], std::int
     y[i] += (z[0] * rows[0][i] + z[1] * rows[1][i]) + (z[2] * rows[2][i] + z[3] * rows[3][i]);
 }
 // Functions with clones cannot be templates.
-PROXQN_CLONES inline void add_rows(const float* const (&rows)[4], const float (&z)[4],
-                                   std::int64_t n, float* y) {
+PROXQN_CLONES void add_rows(const float* const (&rows)[4], const float (&z)[4], std::int64_t n,
+                            float* y) {
   add_four(rows, z, n, y);
 }
-PROXQN_CLONES inline void add_rows(const double* const (&rows)[4], const double (&z)[4],
-                                   std::int64_t n, double* y) {
+PROXQN_CLONES void add_rows(const double* const (&rows)[4], const double (&z)[4],
+                            std::int64_t n, double* y) {
   add_four(rows, z, n, y);
 }
 
-PROXQN_CLONES inline void add_two(const float* p, float u, const float* c, float v, std::int64_t n,
-                                  float* y) {
+PROXQN_CLONES void add_two(const float* p, float u, const float* c, float v, std::int64_t n,
+                           float* y) {
   add_both(p, u, c, v, n, y);
 }
-PROXQN_CLONES inline void add_two(const double* p, double u, const double* c, double v,
-                                  std::int64_t n, double* y) {
+PROXQN_CLONES void add_two(const double* p, double u, const double* c, double v, std::int64_t n,
+                           double* y) {
   add_both(p, u, c, v, n, y);
 }
 

@@ -9,11 +9,12 @@
 #include <emmintrin.h>
 #endif
 
+// Inline so that a unit compiles only those that it calls; a function with clones is never inlined.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define PROXQN_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
+  inline __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
 #else
-#define PROXQN_CLONES
+#define PROXQN_CLONES inline
 #endif
 #define PROXQN_INLINE inline __attribute__((always_inline))
 // After a lambda's parameters. One that is not inlined is compiled for the plainest processor, whatever

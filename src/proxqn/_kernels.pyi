@@ -1,4 +1,4 @@
-"""The compiled kernels; what each takes is checked in cpp/bindings.cpp."""
+"""The compiled kernels; what each takes is checked in cpp/*_bindings.cpp."""
 
 from typing import Any
 

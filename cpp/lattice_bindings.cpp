@@ -1,8 +1,16 @@
-// Python's view of lattice.hpp and edges.hpp. Included by bindings.cpp, whose Array and expect it
-// uses; the NumPy reference of every class is src/proxqn/oracles/lattice_reference.py.
-#pragma once
+// Python's view of lattice.hpp and edges.hpp. The NumPy reference of every class is
+// src/proxqn/oracles/lattice_reference.py.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <vector>
+
+#include "arrays.hpp"
 #include "edges.hpp"
 #include "lattice.hpp"
+
+using namespace nb::literals;
 
 class EdgeKernel {
  public:
@@ -200,7 +208,7 @@ class LatticeKernel {
   std::vector<double> inverse_;
 };
 
-static void bind_lattice(nb::module_& m) {
+void bind_lattice(nb::module_& m) {
   using Int64s = Array<const std::int64_t>;
   using Int32s = Array<const std::int32_t>;
   nb::class_<EdgeKernel>(m, "Edges")

@@ -1,6 +1,10 @@
-// Bindings of the sampled curvature: included by bindings.cpp, whose types it uses.
-#pragma once
+// Python's view of sampled.hpp.
+#include <vector>
+
+#include "arrays.hpp"
 #include "sampled.hpp"
+
+using namespace nb::literals;
 
 template <class R>
 class SampledKernel {
@@ -39,20 +43,8 @@ class SampledKernel {
   proxqn::SampledModel<R> model_;
 };
 
-using Int32Array = Array<std::int32_t>;
-using DrawsResult = std::tuple<Int32Array, Int32Array, Int32Array, Int32Array, Int32Array,
-                               Int32Array, Int32Array, Array<float>>;
-static DrawsResult to_numpy(proxqn::Draws&& d) {
-  return {to_numpy(std::move(d.slot)),        to_numpy(std::move(d.run)),
-          to_numpy(std::move(d.first)),       to_numpy(std::move(d.second)),
-          to_numpy(std::move(d.edge_run)),    to_numpy(std::move(d.edge_first)),
-          to_numpy(std::move(d.edge_second)), to_numpy(std::move(d.scale))};
-}
-
-using ColumnsResult = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
-
 template <class R>
-static void bind_sampled(nb::module_& m, const char* name) {
+static void bind_model(nb::module_& m, const char* name) {
   using Kernel = SampledKernel<R>;
   nb::class_<Kernel>(m, name)
       .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>, Array<const float>,
@@ -63,4 +55,9 @@ static void bind_sampled(nb::module_& m, const char* name) {
       .def("minimize", &Kernel::minimize, "w"_a, "g"_a, "lam"_a, "l2"_a, "max_passes"_a,
            "tolerance"_a, "seed"_a, "d"_a.noconvert())
       .def("diagonal", &Kernel::diagonal);
+}
+
+void bind_sampled(nb::module_& m) {
+  bind_model<double>(m, "SampledModel");
+  bind_model<float>(m, "SingleSampledModel");
 }

@@ -1,9 +1,17 @@
 // Python's view of the kernels that walk sample by sample (sgd.hpp) and block by block (bcd.hpp).
-// Part of bindings.cpp, whose Array and expect it uses.
-#pragma once
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "arrays.hpp"
 #include "bcd.hpp"
 #include "sgd.hpp"
 #include "tree_samples.hpp"
+
+using namespace nb::literals;
 
 template <class T, int N = 1>
 using Optional = std::optional<Array<T, N>>;
@@ -279,7 +287,7 @@ static void def_block_methods(nb::class_<Kernel>& c) {
       .def("counts", &Kernel::counts);
 }
 
-static void bind_rivals(nb::module_& m) {
+void bind_rivals(nb::module_& m) {
   using I64 = Array<const std::int64_t>;
   using I32 = Array<const std::int32_t>;
   using F64 = Array<const double>;
