@@ -33,7 +33,8 @@ def test_the_mean_is_taken_on_all_working_sets():
     recent = RecentIterates()
     recent.add(working_set([1, 5, 7], [1, 2, 3], [10, 20, 30]), 0.0)
     recent.add(working_set([1, 6, 7, 9], [3, 4, 5, 0], [30, 40, 50, 60]), 0.0)
-    mean = recent._mean()
+    recent._shares = np.array([0.5, 0.5])
+    mean = recent._best()
     np.testing.assert_array_equal(mean.coordinates, [1, 5, 6, 7, 9])
     np.testing.assert_array_equal(mean.w, [2, 1, 2, 4, 0])  # outside a working set weights are zero
     np.testing.assert_array_equal(mean.g, [20, 20, 40, 40, 60])  # and derivatives not known
@@ -43,12 +44,13 @@ def test_the_mean_of_an_empty_working_set():
     recent = RecentIterates()
     recent.add(working_set([], [], []), 0.0)
     recent.add(working_set([2], [1], [1]), 0.0)
-    np.testing.assert_array_equal(recent._mean().w, [0.5])
+    recent._shares = np.array([0.5, 0.5])
+    np.testing.assert_array_equal(recent._best().w, [0.5])
 
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Let the average be looked at whenever there are eight iterates; collect what came of it."""
+    """Let the average be looked at whenever there are new iterates; collect what came of it."""
     looks = []
     look = RecentIterates.look
 
@@ -58,10 +60,13 @@ def asked(monkeypatch):
         looks.append((before, record.certificate.bound, status))
         return status
 
+    def hopeful(self, record):
+        n = len(self._iterates)
+        self._shares = np.full(n, 1.0 / max(n, 1))
+        return n >= averages._LEAST and self._wait <= 0
+
     monkeypatch.setattr(RecentIterates, "look", counted)
-    monkeypatch.setattr(
-        RecentIterates, "would_end", lambda self, record: len(self._iterates) >= averages._LEAST
-    )
+    monkeypatch.setattr(RecentIterates, "would_end", hopeful)
     return looks
 
 

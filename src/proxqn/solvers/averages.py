@@ -1,11 +1,12 @@
-"""The average of recent iterates, which may prove more than the last one.
+"""An average of recent iterates, which may prove more than the last one.
 
 A lower bound on the optimum needs derivatives of at most λ. Scaling them down costs the largest
 violation times λ‖w‖₁, while the objective's error is of second order in the violations. On text
 these last longest in frequent features and pairs of labels: their curvature is large, what the
-model of it gets wrong makes them swing to and fro, and an average of iterates has little of that.
-Close to the solution its derivatives are nearly the average of the iterates', which are known; so
-whether it is worth the inference that a proof takes can be told beforehand.
+model of it gets wrong makes them swing to and fro, and a well-chosen average of iterates has little
+of that. Close to the solution its derivatives are nearly the same average of the iterates', which
+are known: which one is best (``best_average``), and whether it is worth the inference that a
+proof takes, can be told beforehand.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from typing import final
 import numpy as np
 
 from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
+from proxqn.solvers.best_average import best_average
 from proxqn.solvers.recording import Recorder
 from proxqn.solvers.stopping import Status
 from proxqn.solvers.working_set import WorkingSet, gather
 
-_MOST, _LEAST = 16, 8  # iterates
+_MOST, _LEAST = 32, 4  # iterates
+_ROOM = 1 << 22  # numbers: their weights and derivatives take 64 MB at most
+_PATIENCE = 4.0  # iterations until the gap can be expected to have halved
 
 
 @final
@@ -42,6 +46,8 @@ class RecentIterates:
         self._newest: Ints = self._coordinates  # of the newest working set
         self._place: Ints = self._coordinates  # where these are
         self._iterates: deque[_Iterate] = deque(maxlen=_MOST)
+        self._shares: Floats = np.empty(0)  # of the iterates in the average to look at
+        self._wait = _LEAST  # for so many iterates before it is worth asking
 
     def add(self, at: WorkingSet, loss: float) -> None:
         """Take in an iterate.
@@ -55,6 +61,9 @@ class RecentIterates:
         w = np.zeros_like(g)
         w[self._place], g[self._place] = at.w, at.g
         self._iterates.append(_Iterate(w, g, loss - float((at.w * at.g).sum())))
+        while len(self._iterates) * len(w) > _ROOM:
+            self._iterates.popleft()
+        self._wait -= 1
 
     def _widen(self, at: WorkingSet) -> None:
         """Make room for other variables."""
@@ -74,47 +83,53 @@ class RecentIterates:
         """Forget all."""
         self._iterates.clear()
         self._newest = np.empty(0, dtype=np.int64)
+        self._wait = _LEAST
 
     def would_end(self, record: Recorder) -> bool:
-        """Whether their average would end the run, if the variables not held do not forbid it."""
-        if len(self._iterates) < _LEAST:
+        """Whether their best average would end the run, if variables not held allow it.
+
+        The farther from that it is, the later it is asked again. With a ridge term violations need
+        no scaling, and the last iterate proves enough.
+        """
+        if self._wait > 0 or len(self._iterates) < _LEAST or record.penalty.l2 > 0.0:
             return False
-        mean = self._mean()
-        entropy = float(np.mean([iterate.entropy for iterate in self._iterates]))
+        lam, newest, goal = record.penalty.lam, self._iterates[-1], record.enough
+        g = np.array([iterate.g for iterate in self._iterates])
+        entropies = np.array([iterate.entropy for iterate in self._iterates])
+        price = lam * float(np.abs(newest.w).sum())
+        with record.timed("memory"):
+            shares, bound = best_average(g, entropies, lam, price, goal)
+        if shares is None:
+            objective = record.point.objective
+            ratio = (objective - bound) / max(objective - goal, 1e-300)
+            self._wait = 1 + int(_PATIENCE * math.log2(max(ratio, 1.0)))
+            return False
+        self._shares = shares
+        best = self._best()
         inside = Sweep(
-            SparseVector(mean.coordinates, mean.g), float(np.abs(mean.g).max(initial=0.0))
+            SparseVector(best.coordinates, best.g), float(np.abs(best.g).max(initial=0.0))
         )
-        loss = entropy + float((mean.w * mean.g).sum())
-        return record.proved_by(mean, inside, loss) is not None
+        loss = float((shares * entropies).sum() + (best.w * best.g).sum())
+        return record.proved_by(best, inside, loss) is not None
 
     def look(self, record: Recorder, oracle: Oracle) -> Status | None:
-        """Look at all variables at the average, and bring the oracle back to the newest iterate.
+        """Look at all variables at the average, and bring the oracle back to the iterate.
 
-        All are forgotten: another average is worth a look only once there are other iterates.
+        Another one is worth a look only once there are other iterates.
         """
-        mean, newest = self._mean(), self._iterates[-1]
-        self.clear()
-        way = mean.w - newest.w
-        loss = _go(oracle, SparseVector(self._coordinates, way))
-        if not math.isfinite(loss):
-            return None
-        at, sweep = gather(oracle, mean.weights, record.penalty.lam)
-        status = record.bound_by(at, sweep, loss)
-        if status is None:
-            _go(oracle, SparseVector(self._coordinates, -way))
+        self._wait = _LEAST
+        best = self._best()
+        loss = oracle.start_at(best.weights)
+        status = None
+        if math.isfinite(loss):
+            at, sweep = gather(oracle, best.weights, record.penalty.lam)
+            status = record.bound_by(at, sweep, loss)
+        oracle.start_at(record.point.weights)
         return status
 
-    def _mean(self) -> WorkingSet:
+    def _best(self) -> WorkingSet:
         w, g = (
-            np.mean([getattr(iterate, name) for iterate in self._iterates], axis=0)
+            np.einsum("k,kj->j", self._shares, [getattr(i, name) for i in self._iterates])
             for name in ("w", "g")
         )
         return WorkingSet(self._coordinates, w, g)
-
-
-def _go(oracle: Oracle, way: SparseVector) -> float:
-    oracle.move(way)
-    loss = oracle.value_at(1.0)
-    if math.isfinite(loss):
-        oracle.accept(1.0)
-    return loss

@@ -119,6 +119,12 @@ class Recorder:
         return max(self.point.objective - self.certificate.bound, 0.0)
 
     @property
+    def enough(self) -> float:
+        """A lower bound on the optimum that would end the run."""
+        objective = self.point.objective
+        return objective - self._tol * abs(objective)
+
+    @property
     def seconds(self) -> float:
         """Seconds since the start, without those of :meth:`evaluation`."""
         now = time.perf_counter() if self._stopped is None else self._stopped
@@ -193,11 +199,9 @@ class Recorder:
         loss : float, optional
             At that other point.
         """
-        objective = self.point.objective
-        enough = objective - self._tol * abs(objective)
         loss = self.point.loss if loss is None else loss
-        here = stopping.certify(self.oracle, self.penalty, loss, at, sweep, enough)
-        return stopping.reached(here, objective, self.penalty, self._tol)
+        here = stopping.certify(self.oracle, self.penalty, loss, at, sweep, self.enough)
+        return stopping.reached(here, self.point.objective, self.penalty, self._tol)
 
     def bound_by(self, at: WorkingSet, sweep: Sweep, loss: float) -> Status | None:
         """Enter what a full gradient at another point proves of the iterate."""
