@@ -49,13 +49,14 @@ def floors(s: Sizes, c: Ceilings) -> dict[str, tuple[float, float]]:
             s.adds / fma if single else s.E_A / min(c.load, c.store),
             indices / c.read(INDEX * s.E_features),
         ),
-        # α_t = e_t ∘ (α_{t-1} M): L² multiply-adds, L exponentials, and about 3 L for the shift,
-        # the sum and the scaling. Reads scores, writes α.
-        "forward": (n * (L * L + (EXP + 3) * L) / fma, 2 * array / c.read(2 * array)),
-        # β_{t-1} = M v_t and the outer products α_{t-1} v_tᵀ: 2 L², L exponentials, about 6 L.
-        # Reads scores, reads and writes α.
+        # α_t = e_t ∘ (α_{t-1} M): a multiply-add a pair of labels (of those with a weight, where
+        # these are few), L exponentials, and about 3 L for the shift, the sum and the scaling.
+        # Reads scores, writes α.
+        "forward": (n * (s.pairs + (EXP + 3) * L) / fma, 2 * array / c.read(2 * array)),
+        # β_{t-1} = M v_t, the outer products α_{t-1} v_tᵀ of all L² pairs, L exponentials, about
+        # 6 L. Reads scores, reads and writes α.
         "backward and marginals": (
-            n * (2 * L * L + (EXP + 6) * L) / fma,
+            n * (s.pairs + L * L + (EXP + 6) * L) / fma,
             3 * array / c.read(2 * array),
         ),
         # Σ residual[y][slot] over the entries of each coordinate: a load each.

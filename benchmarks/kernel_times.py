@@ -22,6 +22,7 @@ from proxqn.solvers.prox_qn import ProxQN
 TOL = 1e-4
 MAX_ITERATIONS = 120  # on text the gap closes long after the objective has settled
 NEAR = 0.98  # coordinates with |g| above this times λ belong to the working set, as in a new epoch
+LEAST_LISTED = -2.0  # a transition: below it all pairs with its label count, for rounding
 TINY = 1e-9  # a step that exercises everything and moves next to nothing
 
 
@@ -31,6 +32,7 @@ class Sizes:
 
     n: int  # tokens
     L: int  # labels
+    pairs: int  # of labels that a product with the transitions takes
     E: int  # data entries
     A: int  # coordinates of the working set
     E_A: int  # data entries of their features, once a coordinate
@@ -97,7 +99,7 @@ def measure(
     )
     oracle.set_single(single)
     working = _working_set(oracle, solution.weights, spec.lam)
-    sizes = _sizes(problem, oracle, working, recorder)
+    sizes = _sizes(problem, oracle, working, recorder, solution.weights)
     times = _oracle_times(oracle, working, spec.lam, repetitions)
     times["Viterbi"] = _viterbi(oracle, problem, solution.weights, repetitions)
     inner, passes = _inner(recorder.descent, repetitions)
@@ -118,7 +120,13 @@ def _working_set(oracle: ChainOracle, weights: SparseVector, lam: float) -> Any:
     return np.union1d(near, weights.nonzero().coordinates).astype(np.int64)
 
 
-def _sizes(problem: Problem, oracle: ChainOracle, working: Any, recorder: KernelRecorder) -> Sizes:
+def _sizes(
+    problem: Problem,
+    oracle: ChainOracle,
+    working: Any,
+    recorder: KernelRecorder,
+    weights: SparseVector,
+) -> Sizes:
     counts = np.diff(oracle.data.start)
     L = oracle.n_labels
     columns = working[working < oracle.data.n_columns * L] // L
@@ -126,6 +134,7 @@ def _sizes(problem: Problem, oracle: ChainOracle, working: Any, recorder: Kernel
     return Sizes(
         n=problem.X.shape[0],
         L=L,
+        pairs=_pairs(oracle.unpack(weights)[1]),
         E=int(problem.X.nnz),
         A=len(working),
         E_A=int(counts[columns].sum()),
@@ -138,6 +147,14 @@ def _sizes(problem: Problem, oracle: ChainOracle, working: Any, recorder: Kernel
         inner_real=rows.itemsize,
         passes=0.0,
     )
+
+
+def _pairs(transitions: Any) -> int:
+    """Count those with a weight, and a sum over all labels, where that is the cheaper product."""
+    L = len(transitions)
+    listed = np.where((transitions < LEAST_LISTED).any(axis=0), L, (transitions != 0.0).sum(axis=0))
+    n = int(listed.sum())
+    return n + L if 8 * n + 10 * L < L * L else L * L  # the rule of cpp/listed_product.hpp
 
 
 def _adds(oracle: ChainOracle, working: Any, counts: Any) -> int:

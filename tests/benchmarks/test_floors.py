@@ -1,9 +1,10 @@
 import itertools
 from dataclasses import replace
 
+import numpy as np
 from benchmarks.ceilings import Ceilings
 from benchmarks.floors import floors, rows, table
-from benchmarks.kernel_times import Sizes
+from benchmarks.kernel_times import Sizes, _pairs
 
 from benchmarks import ceilings
 
@@ -13,6 +14,7 @@ ONE = Ceilings(
 SIZES = Sizes(
     n=1000,
     L=10,
+    pairs=100,
     E=50_000,
     A=20,
     E_A=4000,
@@ -36,6 +38,15 @@ def test_floors_follow_the_formulas():
     assert found["full sweep"][0] == 50_000 * 10 / 1e9
     assert found["inner coordinate descent"][0] == 2 * 5 * 4 * 20 / 1e9
     assert found["Viterbi"][0] == 3 * 1000 * 100 / 1e9
+
+
+def test_a_product_takes_the_pairs_with_a_weight_where_they_are_few():
+    transitions = np.zeros((30, 30))
+    transitions[:, :2] = 1.0
+    assert _pairs(transitions) == 60 + 30  # and a sum over all labels
+    assert floors(replace(SIZES, pairs=90), ONE)["forward"][0] == 1000 * (90 + 19 * 10) / 1e9
+    transitions[0, 2:6] = -3.0  # lists all pairs of four labels: too many
+    assert _pairs(transitions) == 900
 
 
 def test_single_precision_does_twice_as_much_at_once():
