@@ -94,15 +94,15 @@ def test_a_look_is_counted(asked):
     assert found.trace[-1].calls["sweep"] >= len(asked) + found.trace[-1].epoch
 
 
-def test_an_average_proves_what_its_iterates_do_not():
-    """Iterates that swing about the solution, on working sets that change."""
-    oracle, penalty = PROBLEM.oracle(), ElasticNet(LAM)
-    found = solve(1e-13)
+def swinging_iterates(tol, swings, l2=0.0):
+    """Take in iterates that swing about the solution, on working sets that change."""
+    oracle, penalty = PROBLEM.oracle(), ElasticNet(LAM, l2)
+    start = SparseVector.empty()
+    found = ProxQN().minimize(oracle, penalty, start, tol=1e-13, max_iter=900)
     best, coordinates = found.weights.values, found.weights.coordinates
-    record = Recorder(MeteredOracle(oracle), penalty, tol=1e-7, max_iter=9, callback=None)
+    record = Recorder(MeteredOracle(oracle), penalty, tol=tol, max_iter=9, callback=None)
     recent = RecentIterates()
-    noise = 1e-6 * np.random.default_rng(0).normal(size=(averages._LEAST // 2, len(best)))
-    for i, swing in enumerate(np.concatenate([noise, -noise])):
+    for i, swing in enumerate(swings(len(best))):
         w = best + swing
         weights = SparseVector(coordinates, w)
         record.begin(weights)
@@ -113,7 +113,57 @@ def test_an_average_proves_what_its_iterates_do_not():
         spread = np.zeros(len(held))
         spread[np.searchsorted(held, coordinates)] = w
         recent.add(WorkingSet(held, spread, oracle.gradient(held)), record.point.loss)
+    return recent, record, found.objective
+
+
+def to_and_fro(n):
+    noise = 1e-6 * np.random.default_rng(0).normal(size=(averages._LEAST, n))
+    return np.concatenate([noise, -noise])
+
+
+def test_an_average_proves_what_its_iterates_do_not():
+    recent, record, objective = swinging_iterates(1e-7, to_and_fro)
     assert recent.would_end(record)
     assert recent.look(record, record.oracle) is Status.GAP
-    assert record.certificate.bound <= found.objective
-    assert not recent.would_end(record)  # all are forgotten
+    assert record.certificate.bound <= objective
+    assert not recent.would_end(record)  # not before there are other iterates
+
+
+def test_an_iterate_far_off_has_no_share():
+    """The mean would prove nothing."""
+
+    def with_one_far_off(n):
+        far = 3e-3 * np.random.default_rng(1).normal(size=(1, n))
+        return np.concatenate([far, to_and_fro(n)])
+
+    recent, record, objective = swinging_iterates(1e-7, with_one_far_off)
+    assert recent.would_end(record)
+    assert recent._shares[0] < 1e-3
+    assert recent.look(record, record.oracle) is Status.GAP
+    assert record.certificate.bound <= objective
+
+
+def test_what_cannot_be_proved_is_not_looked_at_and_asked_again_later():
+    recent, record, _ = swinging_iterates(1e-15, to_and_fro)
+    asked = []
+    best_average = averages.best_average
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(averages, "best_average", lambda *a: asked.append(a) or best_average(*a))
+        before = record.oracle.calls.counts.copy()
+        assert not any(recent.would_end(record) for _ in range(3))
+    assert len(asked) == 1
+    assert recent._wait > averages._PATIENCE
+    assert record.oracle.calls.counts == before
+
+
+def test_with_a_ridge_term_no_average_is_needed():
+    recent, record, _ = swinging_iterates(1e-15, to_and_fro, l2=0.1)
+    assert not recent.would_end(record)
+
+
+def test_iterates_on_many_variables_are_few(monkeypatch):
+    monkeypatch.setattr(averages, "_ROOM", 10)
+    recent = RecentIterates()
+    for w in range(1, 9):
+        recent.add(working_set([1, 5, 7], [w, w, w], [0, 0, 0]), 0.0)
+    assert [iterate.w[0] for iterate in recent._iterates] == [6, 7, 8]
