@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from proxqn.solvers import best_average as module
 from proxqn.solvers.best_average import best_average
 
 ALL_BOUNDS = -np.inf
@@ -77,3 +78,23 @@ def test_nothing_violated_leaves_the_largest_entropy(g):
     shares, bound = best_average(g, np.array([1.0, 3.0, 2.0]), 1.0, 10.0, ALL_BOUNDS)
     np.testing.assert_allclose(shares, [0, 1, 0], atol=1e-9)
     assert bound == pytest.approx(3.0)
+
+
+def test_it_ends_where_the_program_leaves_an_excess_below_zero(monkeypatch):
+    """As its rounding does: no constraint is violated by less than that, and all of them joined."""
+    sizes = []
+
+    def rounded(cost, *, A_ub, **others):
+        sizes.append(len(A_ub))
+        assert len(sizes) < 20
+        found = linprog(cost, A_ub=A_ub, **others)
+        found.x[-1] -= 1e-9
+        return found
+
+    monkeypatch.setattr(module, "linprog", rounded)
+    g = np.random.default_rng(0).uniform(-1.0, 1.0, size=(4, 500))
+    g[0, :5] = 9.0  # violated by the mean of all, with which it begins
+    shares, bound = best_average(g, np.array([1.0, 3.0, 2.0, 0.0]), 1.0, 10.0, ALL_BOUNDS)
+    np.testing.assert_allclose(shares, [0, 1, 0, 0], atol=1e-9)
+    assert bound == pytest.approx(3.0)
+    assert sizes[-1] < 2 * 500  # most constraints are never looked at

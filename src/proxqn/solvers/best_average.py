@@ -55,7 +55,7 @@ def best_average(
     held = np.zeros(g.shape[1], dtype=bool)  # what it leaves of these is the program's rounding
     while True:
         mixed = np.einsum("k,kj->j", shares, g) / lam  # a matrix product would wake BLAS's threads
-        excess = np.where(held, 0.0, np.abs(mixed) - 1.0)
+        excess = np.where(held, -np.inf, np.abs(mixed) - 1.0)
         joining = np.argsort(excess)[-_JOINING:]
         joining = joining[excess[joining] > v * (1.0 + _CLOSE)]
         if math.isfinite(bound) and len(joining) == 0:
@@ -76,4 +76,4 @@ def best_average(
         bound = newest - float(cost @ program.x)  # a constraint more can only lower it
         if bound < worth:
             return None, bound
-        shares, v = program.x[:n], float(program.x[n])
+        shares, v = program.x[:n], max(float(program.x[n]), 0.0)  # below 0 by its rounding
