@@ -14,11 +14,12 @@ class SampledKernel {
       : model_({start.data(), static_cast<std::int64_t>(start.shape(0)) - 1, row.data(), value.data()},
                n_rows, ridge, budget, n_jobs) {}
 
-  bool append(Array<const double> s, Array<const double> y) {
-    expect_size(s);
-    expect_size(y);
+  std::int64_t append(Array<const double, 2> S, Array<const double, 2> Y) {
+    expect(S.shape(0) == Y.shape(0) && S.shape(1) == Y.shape(1) &&
+               static_cast<std::int64_t>(S.shape(1)) == model_.size(),
+           "pairs of one number a coordinate expected");
     nb::gil_scoped_release release;
-    return model_.append(s.data(), y.data());
+    return model_.append(S.data(), Y.data(), S.shape(0));
   }
   void keep(Array<const std::int64_t> positions) {
     nb::gil_scoped_release release;
@@ -50,7 +51,7 @@ static void bind_model(nb::module_& m, const char* name) {
       .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>, Array<const float>,
                     std::int64_t, double, double, int>(),
            "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a, "budget"_a, "n_jobs"_a)
-      .def("append", &Kernel::append, "s"_a, "y"_a)
+      .def("append", &Kernel::append, "S"_a, "Y"_a)
       .def("keep", &Kernel::keep, "positions"_a)
       .def("minimize", &Kernel::minimize, "w"_a, "g"_a, "lam"_a, "l2"_a, "max_passes"_a,
            "tolerance"_a, "seed"_a, "d"_a.noconvert())

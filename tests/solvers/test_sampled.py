@@ -57,8 +57,8 @@ def test_same_diagonal(seed, n, n_rows):
     arguments = (columns.start, columns.row, columns.value, n_rows, 0.7, 1e9, 1)
     models = [kernels.SampledModel(*arguments) for kernels in (_kernels, reference)]
     for i in range(3):
-        s = rng.normal(size=n)
-        assert models[0].append(s, s + i * s) == models[1].append(s, s + i * s)
+        s = rng.normal(size=(1, n))
+        assert models[0].append(s, s + i * s) == models[1].append(s, s + i * s) == 1
     np.testing.assert_allclose(models[0].diagonal(), models[1].diagonal(), rtol=1e-3, atol=1e-3)
 
 
@@ -80,8 +80,30 @@ def test_pair_without_curvature_is_left_out():
     columns = random_columns(np.random.default_rng(0), 5, 9)
     for model in both(columns):
         s = np.ones(5)
-        assert not model.append(s, -s)
-        assert model.append(s, s)
+        assert model.append(s, -s) == 0
+        assert model.append(s, s) == 1
+        assert model.append(np.stack([s, s, s]), np.stack([-s, s, 2 * s])) == 2
+
+
+@pytest.mark.parametrize("kind", [_kernels.SampledModel, _kernels.SingleSampledModel])
+@pytest.mark.parametrize("n", [30, 700])  # less and more than the head
+def test_pairs_at_once_are_pairs_one_by_one(kind, n):
+    rng = np.random.default_rng(n)
+    columns = random_columns(rng, n, 200)
+    S = rng.normal(size=(21, n)) * (rng.random((21, n)) < 0.5)
+    Y = 15.0 * S + rng.normal(size=(21, n))
+    Y[[4, 11]] *= -1.0  # to be left out
+    w, g, found = np.zeros(n), 40.0 * rng.normal(size=n), []
+    for parts in (1, 2, 21):
+        model, d = kind(columns.start, columns.row, columns.value, 200, 20.0, 1e9, 1), np.zeros(n)
+        pairs = zip(np.array_split(S, parts), np.array_split(Y, parts), strict=True)
+        assert sum(model.append(*some) for some in pairs) == 19
+        model.minimize(w, g, 10.0, 0.0, 50, 1e-6, 0, d)
+        found.append((model.diagonal(), d))
+    for other in found[:-1]:
+        for one, same in zip(other, found[-1], strict=True):
+            np.testing.assert_allclose(one, same, atol=1e-3 * np.abs(same).max())
+    assert np.count_nonzero(found[0][1]) > n / 4
 
 
 def test_draws_save_passes_and_change_nothing_else():

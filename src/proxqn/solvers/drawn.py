@@ -116,8 +116,7 @@ class DrawnCurvature:
             )
             if self._slow and model.starved:
                 return None
-            for s, y in pairs.newest(min(_PAIRS, steps)):  # older ones mislead
-                model.append(s, y)
+            model.append(*pairs.newest(min(_PAIRS, steps)))  # older ones mislead
         return model
 
     def direction(self, at: WorkingSet, tolerance: float) -> Direction | None:

@@ -14,7 +14,6 @@ is the exact submatrix of the B one would have without shrinking.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import ModuleType
@@ -154,10 +153,10 @@ class CompactBFGS:
         self._factors = self._extended(s, y)
         return True
 
-    def newest(self, n: int) -> Iterator[tuple[Floats, Floats]]:
-        """Yield the last n pairs, oldest first."""
+    def newest(self, n: int) -> tuple[Floats, Floats]:
+        """Return the last n pairs, or all if there are fewer, one a row, oldest first."""
         first = max(len(self) - n, 0)
-        return zip(self._S.rows[first:], self._Y.rows[first:], strict=True)
+        return self._S.rows[first:], self._Y.rows[first:]
 
     def _drop_oldest(self, n: int) -> None:
         self._S.drop(n)

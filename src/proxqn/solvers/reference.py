@@ -120,13 +120,15 @@ class SampledModel:
         np.add.at(J, (row, np.repeat(np.arange(n), np.diff(start))), value)
         self._B = ridge * np.eye(n) + J.T @ J
 
-    def append(self, s: Floats, y: Floats) -> bool:
-        """Update B so that Bs = y; False where sᵀy or sᵀBs is not positive."""
-        Bs = self._B @ s
-        if not (s @ y > 0.0 and s @ Bs > 0.0):
-            return False
-        self._B += np.outer(y, y) / (s @ y) - np.outer(Bs, Bs) / (s @ Bs)
-        return True
+    def append(self, S: Floats, Y: Floats) -> int:
+        """Update B so that Bs = y, pair by pair, but where sᵀy or sᵀBs is not positive."""
+        taken = 0
+        for s, y in zip(S, Y, strict=True):
+            Bs = self._B @ s
+            if s @ y > 0.0 and s @ Bs > 0.0:
+                self._B += np.outer(y, y) / (s @ y) - np.outer(Bs, Bs) / (s @ Bs)
+                taken += 1
+        return taken
 
     def keep(self, positions: Ints) -> None:
         """Keep some coordinates."""

@@ -64,9 +64,12 @@ class SampledModel:
         """Whether the budget allows fewer passes than the inner problem may need."""
         return self._passes < _MANY_PASSES
 
-    def append(self, s: Floats, y: Floats) -> bool:
-        """Take in a pair; False where its curvature is not positive and it is left out."""
-        return bool(self._model.append(s, y))
+    def append(self, S: Floats, Y: Floats) -> int:
+        """Take in pairs, one a row, the oldest first; those without curvature are left out.
+
+        Returns how many are taken in. Many at a time cost little more than a few.
+        """
+        return int(self._model.append(np.atleast_2d(S), np.atleast_2d(Y)))
 
     def keep_rows(self, keep: Ints) -> None:
         """Drop the rows of variables that leave the working set."""
