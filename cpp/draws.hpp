@@ -336,20 +336,21 @@ inline Columns pair_columns(const std::int64_t* pairs, std::int64_t n, std::int6
     for (std::int64_t e = 0; e < edges.n; ++e) body(place[edges.first[e]], e, 1.0f);
     for (std::int64_t e = 0; e < edges.n; ++e) body(place[edges.second[e]], e, -1.0f);
   };
-  Columns J;  // what is not wanted goes to a last column: no processor would foresee a branch
+  Columns J;
   J.start.assign(n + 2, 0);
   each([&](std::int32_t i, std::int64_t, float) { ++J.start[i + 1]; });
+  J.start.pop_back();
   std::partial_sum(J.start.begin(), J.start.end(), J.start.begin());
-  J.row.resize(J.start[n + 1]);
-  J.value.resize(J.start[n + 1]);
-  std::vector<std::int64_t> next(J.start.begin(), J.start.end() - 1);
+  J.row.resize(J.start[n] + 1);  // what is not wanted goes to the last: no processor foresees a branch
+  J.value.resize(J.start[n] + 1);
+  std::vector<std::int64_t> next = J.start;
   each([&](std::int32_t i, std::int64_t e, float sign) {
     J.row[next[i]] = edges.run[e];
-    J.value[next[i]++] = sign * scale[edges.run[e]];
+    J.value[next[i]] = sign * scale[edges.run[e]];
+    next[i] += i < n;
   });
-  J.start.pop_back();
-  J.row.resize(J.start[n]);
-  J.value.resize(J.start[n]);
+  J.row.pop_back();
+  J.value.pop_back();
   return J;
 }
 

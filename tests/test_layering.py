@@ -17,6 +17,7 @@ SOURCE = Path(proxqn.__file__).parent
 # What each part may import, besides itself. A solver knows no oracle, and an oracle no solver.
 ALLOWED = {
     "_kernels": set(),
+    "aligned": set(),
     "capabilities": {"problem"},
     "problem": set(),
     "penalties": {"problem"},
@@ -24,11 +25,12 @@ ALLOWED = {
     "data": {"problem", "_kernels"},
     "metrics": {"problem", "data"},
     "datasets": {"problem", "data"},
-    "oracles": {"problem", "data", "_kernels", "capabilities", "random_numbers"},
-    "solvers": {"problem", "penalties", "_kernels", "capabilities", "random_numbers"},
+    "oracles": {"problem", "aligned", "data", "_kernels", "capabilities", "random_numbers"},
+    "solvers": {"problem", "aligned", "penalties", "_kernels", "capabilities", "random_numbers"},
     "minimization": {"problem", "penalties", "oracles", "solvers", "capabilities"},
     "estimators": {
-        "problem", "penalties", "data", "oracles", "solvers", "minimization", "metrics", "_kernels",
+        "problem", "aligned", "penalties", "data", "oracles", "solvers", "minimization", "metrics",
+        "_kernels",
     },
     "reports": {"problem", "data", "solvers", "estimators", "metrics"},
     "persistence": {"problem", "data", "solvers", "estimators"},

@@ -7,11 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 from proxqn import ChainCRF, _kernels
+from proxqn.aligned import aligned_zeros
 from proxqn.data.sequences import SequenceLayout
 from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.tagger import Tagger, tagger_of, token_of_slot
 from proxqn.oracles import tagging_reference
-from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel
+from proxqn.oracles.chain_kernel import chain_kernel
 
 N_FEATURES = 300
 

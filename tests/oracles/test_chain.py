@@ -21,10 +21,11 @@ from tests.problems import (
     sparse,
 )
 
+from proxqn.aligned import aligned_zeros
 from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles import reference
 from proxqn.oracles.chain import ChainOracle, Pairs
-from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel
+from proxqn.oracles.chain_kernel import chain_kernel
 from proxqn.problem import SparseVector
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}

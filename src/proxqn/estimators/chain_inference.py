@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.aligned import aligned_zeros
 from proxqn.data.edges import EdgePatterns
 from proxqn.data.partial_labels import PartialLabels, Twins
 from proxqn.data.sequences import SequenceLayout
@@ -24,7 +25,7 @@ from proxqn.estimators.constraints import Constraints
 from proxqn.estimators.n_best import best_paths
 from proxqn.estimators.sequence_input import Tokens
 from proxqn.estimators.tagger import Tagger, token_of_slot
-from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel
+from proxqn.oracles.chain_kernel import chain_kernel
 from proxqn.oracles.lattice_kernel import LatticeInference
 from proxqn.problem import Floats, Ints
 

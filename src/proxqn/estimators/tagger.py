@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.aligned import aligned_zeros
 from proxqn.data.sequences import SequenceLayout
 from proxqn.estimators.chain_weights import ChainWeights
-from proxqn.oracles.chain_kernel import aligned_zeros
 from proxqn.problem import Floats, Ints
 
 _MOST_IN_A_TABLE = 1 << 26  # features; 256 MB

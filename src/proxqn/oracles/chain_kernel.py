@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
@@ -80,11 +80,3 @@ def chain_kernel(
         weights,
         scores,
     )
-
-
-def aligned_zeros(shape: tuple[int, int], dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Return zeros that start on a cache line, so that no vector load crosses two."""
-    size, line = shape[0] * shape[1], 64 // np.dtype(dtype).itemsize
-    raw = np.zeros(size + line, dtype)
-    offset = (-raw.ctypes.data // raw.itemsize) % line
-    return raw[offset : offset + size].reshape(shape)

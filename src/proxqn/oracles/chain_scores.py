@@ -17,10 +17,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from proxqn.aligned import aligned_zeros
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.sequences import SequenceLayout
 from proxqn.oracles.chain_draws import Draws, Sampling
-from proxqn.oracles.chain_kernel import aligned_zeros, chain_kernel, feature_kernel
+from proxqn.oracles.chain_kernel import chain_kernel, feature_kernel
 from proxqn.problem import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all

@@ -13,11 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn.aligned import aligned_zeros
 from proxqn.data.edges import EdgePatterns
 from proxqn.data.features import FeatureIndexed
 from proxqn.data.partial_labels import Twins
 from proxqn.data.sequences import SequenceLayout
-from proxqn.oracles.chain_kernel import aligned_zeros
 from proxqn.problem import Floats, Ints, SparseVector
 
 _LANES = 8
