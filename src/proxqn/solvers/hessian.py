@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxqn import _kernels
-from proxqn.aligned import aligned_zeros
+from proxqn.aligned import aligned_empty
 from proxqn.problem import Floats, Ints
 
 _MAX_BYTES = 8_000_000  # of the rows of B: a share of the last-level cache
@@ -193,8 +193,8 @@ class CompactBFGS:
         if self._factors is not None:
             known = self._factors
             used = _row_length(known.n_pairs)
-            rows = aligned_zeros((len(keep), known.rows.shape[1]), known.rows.dtype)
-            rows[:, :used] = np.take(known.rows[:, :used], keep, axis=0)
+            rows = aligned_empty((len(keep), known.rows.shape[1]), known.rows.dtype)
+            rows[:, :used], rows[:, used:] = np.take(known.rows[:, :used], keep, axis=0), 0.0
             self._factors = replace(
                 known,
                 rows=rows,
@@ -235,7 +235,7 @@ class CompactBFGS:
         base = self.gamma * self._D
         room = max(len(self), self._most_pairs()) if self._lazy else len(self)
         real = np.float32 if self._single and len(base) >= _MANY_ROWS else np.float64
-        rows = aligned_zeros((len(base), _row_length(room)), real)
+        rows = aligned_empty((len(base), _row_length(room)), real)
         factors = Factors(rows, len(self), base, base.copy())
         positive = self._kernels.memory_rows(
             self._S.rows,
