@@ -1,4 +1,4 @@
-// Python's view of features.hpp, rows.hpp and the sweeps, and of the columns of draws.hpp.
+// Python's view of features.hpp, rows.hpp and the sweeps, and of drawn_columns.hpp.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "draws.hpp"
+#include "drawn_columns.hpp"
 #include "feature_kernel.hpp"
 #include "features.hpp"
 #include "rows.hpp"

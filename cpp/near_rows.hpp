@@ -1,4 +1,4 @@
-// Drawn curvature J (draws.hpp) on the rows in which the tail of the inner problem's coordinates has
+// Drawn curvature J (drawn_columns.hpp) on the rows in which the tail of the inner problem's coordinates has
 // entries (sampled.hpp): often few of all rows. By column for all coordinates, and for the head, the
 // others, by row as well: then what it changes is summed instead of scattered.
 #pragma once
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "draws.hpp"
+#include "drawn_columns.hpp"
 #include "simd.hpp"
 
 namespace proxqn {

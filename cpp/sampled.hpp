@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "draws.hpp"
+#include "drawn_columns.hpp"
 #include "head_block.hpp"
 #include "near_rows.hpp"
 #include "parallel.hpp"
@@ -205,11 +205,13 @@ class SampledModel {
     if (x.seen) return;
     for (std::int32_t i = 0; i < near_.n; ++i) x.r_seen[i] = x.r[i] - x.r_seen[i];
     for (std::int64_t i = 0; i < width_; ++i) x.h_seen[i] = x.h[i] - x.h_seen[i];
-    for (std::int64_t a = 0; a < head_.size(); ++a) {
-      const std::int64_t j = heads_[a];
-      x.Bd[a] += static_cast<R>(gather<R>(near_.begin(j), near_.end(j), x.r_seen.data()) +
-                                row_product(rows_.data() + j * width_, x.h_seen.data(), width_));
-    }
+    in_parts(head_.size(), kScattered * near_.row_start[near_.n], [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t a = first; a < last; ++a) {
+        const std::int64_t j = heads_[a];
+        x.Bd[a] += static_cast<R>(gather<R>(near_.begin(j), near_.end(j), x.r_seen.data()) +
+                                  row_product(rows_.data() + j * width_, x.h_seen.data(), width_));
+      }
+    });
   }
 
   // Passes over the head until it has settled; then the tail is told. Returns how far the first one
@@ -224,9 +226,11 @@ class SampledModel {
       x.told[a] = x.head[a].target;
       if (change[a] != R{}) add_row(rows_.data() + heads_[a] * width_, change[a], width_, x.h.data());
     }
-    for (std::int32_t i = 0; i < near_.n; ++i)
-      x.r[i] += gather<R>(near_.by_row.get() + near_.row_start[i],
-                          near_.by_row.get() + near_.row_start[i + 1], change.data());
+    in_parts(near_.n, kScattered * near_.row_start[near_.n], [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        x.r[i] += gather<R>(near_.by_row.get() + near_.row_start[i],
+                            near_.by_row.get() + near_.row_start[i + 1], change.data());
+    });
     std::copy_n(x.r.data(), near_.n, x.r_seen.data());
     std::copy_n(x.h.data(), width_, x.h_seen.data());
     x.seen = true;
@@ -300,9 +304,13 @@ class SampledModel {
     auto tell = [&](std::int64_t j, V z) {  // the rows near
       scatter<R>(near_.begin(j), near_.end(j), z, r.data());
       const R* row = rows_.data() + j * width_;
-      for (std::int64_t k = 0; k < width_; k += 2) {
-        h[k] += z * row[k];
-        h[k + 1] -= z * row[k + 1];
+      if constexpr (one) {
+        add_row(row, z, width_, h.data());
+      } else {
+        for (std::int64_t k = 0; k < width_; k += 2) {
+          h[k] += z * row[k];
+          h[k + 1] -= z * row[k + 1];
+        }
       }
     };
     auto ask = [&](std::int64_t j) {
@@ -408,10 +416,12 @@ class SampledModel {
     });
     near_.take_head(number, entries.get(), end);
     constexpr std::int64_t tile = 16;  // rows are 4096 bytes apart, and a cache holds few such
-    for (std::int64_t first = 0; first < K; first += tile)
+    parallel_for((K + tile - 1) / tile, jobs_for(kScattered * K * K, n_jobs_), [&](std::int64_t i) {
+      const std::int64_t first = i * tile;
       for (std::int64_t b = first; b < K; ++b)
         for (std::int64_t a = first; a <= std::min(first + tile - 1, b); ++a)
           head_.row(b)[a] = head_.row(a)[b] += other.row(a)[b];
+    });
     for (std::int64_t a = 0; a < K; ++a) head_.row(a)[a] += static_cast<R>(ridge_);
   }
   // The upper triangle of the block += the products of J's rows [first, last).
