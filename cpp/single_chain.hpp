@@ -15,6 +15,7 @@ constexpr int kPairTokens = 64;  // tokens whose outer products are summed in si
 }  // namespace proxqn
 
 #define PROXQN_KERNEL [[maybe_unused]] static __attribute__((noinline, flatten))
+#define PROXQN_EIGHTS 1  // in a register
 #define PROXQN_TARGET plain
 #include "single_kernels.hpp"
 #undef PROXQN_TARGET
@@ -28,11 +29,16 @@ constexpr int kPairTokens = 64;  // tokens whose outer products are summed in si
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
+#if __has_builtin(__builtin_shufflevector)
+#undef PROXQN_EIGHTS
+#define PROXQN_EIGHTS 2
+#endif
 #define PROXQN_TARGET v4
 #include "single_kernels.hpp"
 #undef PROXQN_TARGET
 #pragma GCC pop_options
 #endif
+#undef PROXQN_EIGHTS
 #undef PROXQN_KERNEL
 
 namespace proxqn {

@@ -55,31 +55,78 @@ PROXQN_INLINE void label_tiles(std::int64_t Lp, const Body& body) {
   if (Lp - y == 1 * kLanes) body(std::integral_constant<int, 1>{}, y);
 }
 
-// sum[q][p] = sum_i in(i, s + q) m[i][8p] for Q sequences. A lone one sums in four chains, as its
-// additions have nothing else to wait for.
+// Eights of labels in a register, and what is summed together in as many registers as there are.
+constexpr int kEights = PROXQN_EIGHTS;
+using Wide = std::conditional_t<kEights == 2, float16, float8>;
+constexpr int kSideBySide = 4 * kEights, kOuterRows = 4 * kEights;  // sequences; rows of an outer product
+
+// A register from one eight or two, so far apart, and one of its eights.
+template <class V, class Eight = float8>
+PROXQN_INLINE V side_by_side(const float* first, std::int64_t step) {
+  V v;
+  if (sizeof v == sizeof(Eight) || step == kLanes) {
+    std::memcpy(&v, first, sizeof v);
+  } else if constexpr (sizeof v > sizeof(Eight)) {
+    const Eight one = load_floats(first), other = load_floats(first + step);
+    v = __builtin_shufflevector(one, other, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+  return v;
+}
+template <class V>
+PROXQN_INLINE float8 eight_of(V v, int k) {
+  if constexpr (sizeof v == sizeof(float8)) return v;
+  else if (k == 0) return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+  else return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+// P eights of labels in as few registers as hold them.
+template <int P>
+struct Labels {
+  Wide wide[P / kEights]{};
+  float8 rest[P % kEights]{};  // none, or one
+
+  static PROXQN_INLINE Labels load(const float* row) { return load(row, kLanes); }
+  static PROXQN_INLINE Labels load(const float* first, std::int64_t step) {
+    Labels x;
+    for (int k = 0; k < P / kEights; ++k) x.wide[k] = side_by_side<Wide>(first + k * kEights * step, step);
+    for (auto& r : x.rest) r = load_floats(first + (P - 1) * step);
+    return x;
+  }
+  PROXQN_INLINE void add(const Labels& x, float factor) {
+    for (int k = 0; k < P / kEights; ++k) wide[k] += x.wide[k] * factor;
+    for (int k = 0; k < P % kEights; ++k) rest[k] += x.rest[k] * factor;
+  }
+  PROXQN_INLINE void add(const Labels& x) {
+    for (int k = 0; k < P / kEights; ++k) wide[k] += x.wide[k];
+    for (int k = 0; k < P % kEights; ++k) rest[k] += x.rest[k];
+  }
+  PROXQN_INLINE float8 eight(int p) const {
+    return p < P / kEights * kEights ? eight_of(wide[p / kEights], p % kEights) : rest[0];
+  }
+};
+
+// sum[q] += sum_i in(i, s + q) m[i] for Q sequences. A lone one sums in four chains, as its additions
+// have nothing else to wait for.
 template <int Q, int P>
 PROXQN_INLINE void row_products(RowsView in, int s, const float* m, std::int64_t L,
-                                std::int64_t Lp, float8 (&sum)[Q][P]) {
-  constexpr int chains = Q == 1 ? 4 : 1;
-  float8 acc[chains][Q][P] = {};
-  auto add = [&](const float* from, std::int64_t i, float8 (&a)[Q][P]) PROXQN_INLINED {
-    float8 row[P];
-    for (int p = 0; p < P; ++p) row[p] = load_floats(m + i * Lp + p * kLanes);
-    for (int q = 0; q < Q; ++q)
-      for (int p = 0; p < P; ++p) a[q][p] += row[p] * from[q * kLanes];
+                                std::int64_t Lp, Labels<P> (&sum)[Q]) {
+  constexpr int others = Q == 1 ? 3 : 0;
+  Labels<P> other[others][Q];
+  auto add = [&](const float* from, std::int64_t i, Labels<P> (&acc)[Q]) PROXQN_INLINED {
+    const auto row = Labels<P>::load(m + i * Lp);
+    for (int q = 0; q < Q; ++q) acc[q].add(row, from[q * kLanes]);
   };
   std::int64_t i = 0;
   for (; i + kLanes <= L; i += kLanes) {
     const float* from = in.at(i, s);
 #pragma GCC unroll 8
-    for (int k = 0; k < kLanes; ++k) add(from + k, i + k, acc[k % chains]);
+    for (int k = 0; k < kLanes; ++k)
+      if (const int chain = k % (others + 1); chain == 0) add(from + k, i + k, sum);
+      else add(from + k, i + k, other[chain - 1]);
   }
-  for (const float* from = in.at(i, s); i < L; ++i) add(from++, i, acc[0]);
-  for (int q = 0; q < Q; ++q)
-    for (int p = 0; p < P; ++p) {
-      sum[q][p] = acc[0][q][p];
-      for (int k = 1; k < chains; ++k) sum[q][p] += acc[k][q][p];
-    }
+  for (const float* from = in.at(i, s); i < L; ++i) add(from++, i, sum);
+  for (int k = 0; k < others; ++k)
+    for (int q = 0; q < Q; ++q) sum[q].add(other[k][q]);
 }
 
 // The product of `n` sequences' rows with m; done(y, s, its eight) says what is made of it, and
@@ -90,20 +137,20 @@ PROXQN_INLINE void batch_product(RowsView in, const float* m, std::int64_t L, st
   label_tiles(Lp, [=](auto p, std::int64_t y) PROXQN_INLINED {
     auto some = [=](auto q, int s) PROXQN_INLINED {
       constexpr int Q = q, P = p;
-      float8 product[Q][P];
+      Labels<P> product[Q];
       row_products<Q, P>(in, s, m + y, L, Lp, product);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int i = 0; i < Q; ++i) {
         float* sum = sums + (s + i) * kLanes;
         float8 total = y > 0 ? load_floats(sum) : float8{};
 #pragma GCC unroll 4
-        for (int j = 0; j < P; ++j) total += done(y + j * kLanes, s + i, product[i][j]);
+        for (int j = 0; j < P; ++j) total += done(y + j * kLanes, s + i, product[i].eight(j));
         store_floats(sum, total);
       }
     };
     if (n == 1) some(std::integral_constant<int, 1>{}, 0);
     else
-      for (int s = 0; s < kLanes; s += 4) some(std::integral_constant<int, 4>{}, s);
+      for (int s = 0; s < kLanes; s += kSideBySide) some(std::integral_constant<int, kSideBySide>{}, s);
   });
 }
 
@@ -160,28 +207,32 @@ PROXQN_KERNEL void backward_product(RowsView v, const Transitions<float>& m, Row
   else batch_product(v, m.backward.get(), L, Lp, N, sums, done);
 }
 
-// G[L][Lp] += sum_t a_t(i) v_t(j) over n tokens.
+// G[L][Lp] += sum_t a_t(i) v_t(j) over n tokens, for N rows from i and P eights of labels from y on.
+template <int N, int P>
+PROXQN_INLINE void outer_tile(RowsView a, std::int64_t i, RowsView v, std::int64_t y, int n,
+                              std::int64_t Lp, double* G) {
+  Labels<P> sum[N];
+  const float* left = a.at(i, 0) + i % kLanes;
+  for (int t = 0; t < n; ++t) {
+    const auto right = Labels<P>::load(v.at(y, t), v.step);
+    for (int k = 0; k < N; ++k) sum[k].add(right, left[t * kLanes + k]);
+  }
+  for (int k = 0; k < N; ++k)
+    for (int p = 0; p < P; ++p) {
+      double* g = G + (i + k) * Lp + y + p * kLanes;
+      store8(g, load8(g) + widen(sum[k].eight(p)));
+    }
+}
 template <int Eights>
 PROXQN_KERNEL void outer_products(RowsView a, RowsView v, int n, std::int64_t L,
                                   std::int64_t padded_labels, double* G) {
-  constexpr int tile = 4;
+  constexpr int few = 4;
   const std::int64_t Lp = Eights ? Eights * kLanes : padded_labels;
   label_tiles(Lp, [&](auto p, std::int64_t y) PROXQN_INLINED {
     constexpr int P = p;
-    for (std::int64_t i = 0; i < L; i += tile) {
-      float8 sum[tile][P] = {};
-      const float* left = a.at(i, 0) + i % kLanes;
-      for (int t = 0; t < n; ++t)
-        for (int j = 0; j < P; ++j) {
-          const float8 right = load_floats(v.at(y + j * kLanes, t));
-          for (int k = 0; k < tile; ++k) sum[k][j] += right * left[t * kLanes + k];
-        }
-      for (int k = 0; k < tile; ++k)
-        for (int j = 0; j < P; ++j) {
-          double* g = G + (i + k) * Lp + y + j * kLanes;
-          store8(g, load8(g) + widen(sum[k][j]));
-        }
-    }
+    std::int64_t i = 0;
+    for (; i + kOuterRows - few < L; i += kOuterRows) outer_tile<kOuterRows, P>(a, i, v, y, n, Lp, G);
+    if (i < L) outer_tile<few, P>(a, i, v, y, n, Lp, G);
   });
 }
 
@@ -205,7 +256,7 @@ struct PairRows {
 // is 0.
 template <int N, int P>
 struct SingleBatch {
-  using V = std::conditional_t<N == 1, float8, float16>;  // the rows of R neighbours
+  using V = std::conditional_t<N == 1, float8, Wide>;  // the rows of R neighbours
   static constexpr int R = sizeof(V) / sizeof(float8);
   static constexpr std::size_t kFactors = N * kLanes;  // a factor a sequence, in all lanes
   const ChainOf<float>& c;
