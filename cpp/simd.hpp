@@ -26,11 +26,38 @@ namespace proxqn {
 constexpr int kLanes = 8;
 inline std::int64_t whole_eights(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 typedef double double8 __attribute__((vector_size(64)));
+typedef double double4 __attribute__((vector_size(32)));
+typedef double double2 __attribute__((vector_size(16)));
 typedef std::int64_t long8 __attribute__((vector_size(64)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef std::int32_t word8 __attribute__((vector_size(32)));
 typedef float float16 __attribute__((vector_size(64)));
 typedef std::int32_t word16 __attribute__((vector_size(64)));
+
+// What PROXQN_CLONES choose by: bytes of this processor's registers. GCC takes comparisons of wider
+// vectors apart lane by lane, 9 ns a maximum for 0.2, so loops over them are of vectors as wide as these.
+inline int register_bytes() {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  static const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
+                             __builtin_cpu_supports("avx512bw") &&
+                             __builtin_cpu_supports("avx512dq") &&
+                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+  return has_v4 ? 64 : has_v3 ? 32 : 16;
+#else
+  return 16;
+#endif
+}
+
+// body(a vector of doubles as wide as these).
+template <class Body>
+PROXQN_INLINE auto with_registers(const Body& body) {
+  switch (register_bytes()) {
+    case 64: return body(double8{});
+    case 32: return body(double4{});
+    default: return body(double2{});
+  }
+}
 
 PROXQN_INLINE double8 load8(const double* p) {
   double8 v;

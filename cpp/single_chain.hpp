@@ -47,13 +47,8 @@ namespace proxqn {
 template <class Body>
 void with_best_kernels(const Body& body) {
 #ifdef PROXQN_MANY_TARGETS
-  static const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  static const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
-                             __builtin_cpu_supports("avx512bw") &&
-                             __builtin_cpu_supports("avx512dq") &&
-                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-  if (has_v4) return body(v4::forward_chunk, v4::backward_chunk);
-  if (has_v3) return body(v3::forward_chunk, v3::backward_chunk);
+  if (register_bytes() == 64) return body(v4::forward_chunk, v4::backward_chunk);
+  if (register_bytes() == 32) return body(v3::forward_chunk, v3::backward_chunk);
 #endif
   body(plain::forward_chunk, plain::backward_chunk);
 }

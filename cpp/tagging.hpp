@@ -9,8 +9,10 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "lines.hpp"
@@ -68,21 +70,41 @@ PROXQN_INLINE bool fits(const TokenRows& X, std::int64_t token, std::int64_t n_f
   return !outside;
 }
 
-// x[8 Blocks] = sum over the token's entries, in their order, of value * weights from a label on.
-template <int Blocks>
+template <class V>
+PROXQN_INLINE V load_labels(const double* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+// Calls body(N, first label) for the labels, N registers V of them at a time.
+template <class V, class Body>
+PROXQN_INLINE void label_registers(std::int64_t Lp, const Body& body) {
+  constexpr int n = kLanes * sizeof(double) / sizeof(V);  // eight labels
+  std::int64_t y = 0;
+  for (; y + 32 <= Lp; y += 32) body(std::integral_constant<int, 4 * n>(), y);
+  const std::int64_t left = (Lp - y) / kLanes;
+  if (left == 3) body(std::integral_constant<int, 3 * n>(), y);
+  else if (left == 2) body(std::integral_constant<int, 2 * n>(), y);
+  else if (left == 1) body(std::integral_constant<int, n>(), y);
+}
+
+// x[N registers] = sum over the token's entries, in their order, of value * weights from a label on.
+template <class V, int N>
 PROXQN_INLINE void add_dense(const FeatureWeights& w, const TokenRows& X, std::int64_t token,
                              std::int64_t label, double* x) {
-  double8 sum[Blocks] = {};
+  constexpr std::int64_t lanes = sizeof(V) / sizeof(double);
+  V sum[N] = {};
   for (std::int64_t e = X.start[token]; e < X.start[token + 1]; ++e) {
     const double* row = w.dense + w.row[X.feature[e]] * w.Lp + label;
     const double value = X.value ? X.value[e] : 1.0;
-    for (int k = 0; k < Blocks; ++k) sum[k] += value * load8(row + 8 * k);
+    for (int k = 0; k < N; ++k) sum[k] += value * load_labels<V>(row + k * lanes);
   }
-  for (int k = 0; k < Blocks; ++k) store8(x + label + 8 * k, sum[k]);
+  std::memcpy(x + label, sum, sizeof sum);
 }
 
 // x[Lp]: the scores of a token. Compiled without fused multiply-adds (CMakeLists.txt), which would
 // round differently from one processor to the next.
+template <class V>
 PROXQN_INLINE void token_scores(const FeatureWeights& w, const TokenRows& X, std::int64_t token,
                                 double* x) {
   if (!w.dense) {
@@ -95,12 +117,9 @@ PROXQN_INLINE void token_scores(const FeatureWeights& w, const TokenRows& X, std
     }
     return;
   }
-  std::int64_t y = 0;
-  for (; y + 32 <= w.Lp; y += 32) add_dense<4>(w, X, token, y, x);
-  const std::int64_t left = (w.Lp - y) / 8;
-  if (left == 3) add_dense<3>(w, X, token, y, x);
-  else if (left == 2) add_dense<2>(w, X, token, y, x);
-  else if (left == 1) add_dense<1>(w, X, token, y, x);
+  label_registers<V>(w.Lp, [&](auto n, std::int64_t y) PROXQN_INLINED {
+    add_dense<V, n>(w, X, token, y, x);
+  });
 }
 
 // Transitions in rows of [Lp]: by the label before, and by the label after, where the padding can
@@ -119,39 +138,36 @@ struct PaddedTransitions {
   }
 };
 
-// next[j] = x[j] + max_i (best[i] + Lambda(i, j)) for 8 Blocks labels j.
-template <int Blocks>
-PROXQN_INLINE void best_step_blocks(const double* best, const double* lambda, std::int64_t L,
-                                    std::int64_t Lp, const double* x, double* next) {
-  double8 top[Blocks];
-  for (int k = 0; k < Blocks; ++k) top[k] = best[0] + load8(lambda + 8 * k);
+// next[j] = x[j] + max_i (best[i] + Lambda(i, j)) for the labels j in N registers V.
+template <class V, int N>
+PROXQN_INLINE void best_step(const double* best, const double* lambda, std::int64_t L, std::int64_t Lp,
+                             const double* x, double* next) {
+  constexpr std::int64_t lanes = sizeof(V) / sizeof(double);
+  V top[N];
+  for (int k = 0; k < N; ++k) top[k] = best[0] + load_labels<V>(lambda + k * lanes);
   for (std::int64_t i = 1; i < L; ++i)
-    for (int k = 0; k < Blocks; ++k) top[k] = max(best[i] + load8(lambda + i * Lp + 8 * k), top[k]);
-  for (int k = 0; k < Blocks; ++k) store8(next + 8 * k, top[k] + load8(x + 8 * k));
-}
-PROXQN_INLINE void best_step(const double* best, const PaddedTransitions& m, const double* x,
-                             double* next) {
-  const double* lambda = m.from.data();
-  std::int64_t j = 0;
-  for (; j + 32 <= m.Lp; j += 32) best_step_blocks<4>(best, lambda + j, m.L, m.Lp, x + j, next + j);
-  const std::int64_t left = (m.Lp - j) / 8;
-  if (left == 3) best_step_blocks<3>(best, lambda + j, m.L, m.Lp, x + j, next + j);
-  else if (left == 2) best_step_blocks<2>(best, lambda + j, m.L, m.Lp, x + j, next + j);
-  else if (left == 1) best_step_blocks<1>(best, lambda + j, m.L, m.Lp, x + j, next + j);
+    for (int k = 0; k < N; ++k)
+      top[k] = max(best[i] + load_labels<V>(lambda + i * Lp + k * lanes), top[k]);
+  for (int k = 0; k < N; ++k) top[k] += load_labels<V>(x + k * lanes);
+  std::memcpy(next, top, sizeof top);
 }
 
 // The first of the labels with the largest best + into.
+template <class V>
 PROXQN_INLINE std::int32_t first_largest(const double* best, const double* into, std::int64_t Lp) {
-  double8 top = load8(best) + load8(into);
-  long8 at{};
-  for (std::int64_t j = kLanes; j < Lp; j += kLanes) {
-    const double8 candidate = load8(best + j) + load8(into + j);
-    const long8 above = candidate > top;
-    at = above ? long8{} + j : at;
+  constexpr int lanes = sizeof(V) / sizeof(double);
+  auto sum = [&](std::int64_t j) PROXQN_INLINED {
+    return load_labels<V>(best + j) + load_labels<V>(into + j);
+  };
+  V top = sum(0);
+  decltype(top > top) at{};
+  for (std::int64_t j = lanes; j < Lp; j += lanes) {
+    const V candidate = sum(j);
+    at = candidate > top ? decltype(at){} + j : at;
     top = max(candidate, top);
   }
   int lane = 0;
-  for (int k = 1; k < kLanes; ++k)
+  for (int k = 1; k < lanes; ++k)
     if (top[k] > top[lane] || (top[k] == top[lane] && at[k] + k < at[lane] + lane)) lane = k;
   return static_cast<std::int32_t>(at[lane] + lane);
 }
@@ -163,11 +179,11 @@ struct EndScores {
 
 // The sequences [begin, end), the first of which starts with the given token. work: [longest + 1][Lp];
 // nothing: [Lp] zeros, and -infinity past the last label. False if X does not fit the weights.
-PROXQN_CLONES bool tag_sequences(const FeatureWeights& w, const PaddedTransitions& m,
-                                 const EndScores& ends, const TokenRows& X,
-                                 const std::int64_t* lengths, std::int64_t begin, std::int64_t end,
-                                 std::int64_t token, double* work, const double* nothing,
-                                 std::int32_t* path) {
+template <class V>
+PROXQN_INLINE bool tag_some(const FeatureWeights& w, const PaddedTransitions& m, const EndScores& ends,
+                            const TokenRows& X, const std::int64_t* lengths, std::int64_t begin,
+                            std::int64_t end, std::int64_t token, double* work, const double* nothing,
+                            std::int32_t* path) {
   const std::int64_t L = m.L, Lp = m.Lp;
   double* best = work + Lp;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -177,20 +193,32 @@ PROXQN_CLONES bool tag_sequences(const FeatureWeights& w, const PaddedTransition
     for (std::int64_t t = 0; t < T; ++t) {
       double* now = best + t * Lp;
       double* x = t == 0 ? now : work;
-      token_scores(w, X, token + t, x);
+      token_scores<V>(w, X, token + t, x);
       if (t == 0)
         for (std::int64_t y = 0; y < L; ++y) x[y] += ends.first[y];
       if (t == T - 1)
         for (std::int64_t y = 0; y < L; ++y) x[y] += ends.last[y];
-      if (t > 0) best_step(now - Lp, m, x, now);
+      if (t == 0) continue;
+      label_registers<V>(Lp, [&](auto n, std::int64_t y) PROXQN_INLINED {
+        best_step<V, n>(now - Lp, m.from.data() + y, L, Lp, x + y, now + y);
+      });
     }
-    std::int32_t y = first_largest(best + (T - 1) * Lp, nothing, Lp);
+    std::int32_t y = first_largest<V>(best + (T - 1) * Lp, nothing, Lp);
     path[token + T - 1] = y;
     for (std::int64_t t = T - 2; t >= 0; --t)
-      path[token + t] = y = first_largest(best + t * Lp, m.into.data() + y * Lp, Lp);
+      path[token + t] = y = first_largest<V>(best + t * Lp, m.into.data() + y * Lp, Lp);
     token += T;
   }
   return true;
+}
+PROXQN_CLONES bool tag_sequences(const FeatureWeights& w, const PaddedTransitions& m,
+                                 const EndScores& ends, const TokenRows& X,
+                                 const std::int64_t* lengths, std::int64_t begin, std::int64_t end,
+                                 std::int64_t token, double* work, const double* nothing,
+                                 std::int32_t* path) {
+  return with_registers([&](auto v) PROXQN_INLINED {
+    return tag_some<decltype(v)>(w, m, ends, X, lengths, begin, end, token, work, nothing, path);
+  });
 }
 
 [[noreturn]] inline void refuse() {
@@ -244,15 +272,17 @@ constexpr std::int64_t kSlotsAhead = 16;
 PROXQN_CLONES bool scores_of_slots(const FeatureWeights& w, const TokenRows& X,
                                    const std::int64_t* token, std::int64_t begin, std::int64_t end,
                                    std::int64_t stride, double* x, double* out) {
-  for (std::int64_t slot = begin; slot < end; ++slot) {
-    if (slot + kSlotsAhead < end && token[slot + kSlotsAhead] >= 0)
-      fetch(X, token[slot + kSlotsAhead]);
-    if (token[slot] < 0) continue;
-    if (!fits(X, token[slot], w.n_features)) return false;
-    token_scores(w, X, token[slot], x);
-    for (std::int64_t y = 0; y < w.L; ++y) out[y * stride + slot] = x[y];
-  }
-  return true;
+  return with_registers([&](auto v) PROXQN_INLINED {
+    for (std::int64_t slot = begin; slot < end; ++slot) {
+      if (slot + kSlotsAhead < end && token[slot + kSlotsAhead] >= 0)
+        fetch(X, token[slot + kSlotsAhead]);
+      if (token[slot] < 0) continue;
+      if (!fits(X, token[slot], w.n_features)) return false;
+      token_scores<decltype(v)>(w, X, token[slot], x);
+      for (std::int64_t y = 0; y < w.L; ++y) out[y * stride + slot] = x[y];
+    }
+    return true;
+  });
 }
 
 inline void slot_scores(const FeatureWeights& w, const TokenRows& X, const std::int64_t* token,
