@@ -26,12 +26,12 @@ import scipy.sparse as sp
 from benchmarks.hierarchy_growth import growth
 from benchmarks.peers.memory import peak_bytes
 
-from proxqn.data.hierarchy import Hierarchy
 from proxqn.datasets import load_lshtc, load_newsgroups_tree, make_lshtc_like
 from proxqn.estimators.hierarchical import HierarchicalClassifier
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.metrics.hierarchical import hierarchical_f1
 from proxqn.minimization import minimize
-from proxqn.oracles.tree import TreeOracle
 
 REPOSITORY = Path(__file__).parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results" / "hierarchy.json"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from proxqn.data.hierarchy import Hierarchy
 from proxqn.datasets import make_lshtc_like
-from proxqn.oracles.tree import TreeOracle
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.problem import SparseVector
 
 SAMPLES, FEATURES, NONZEROS = 4463, 51033, 5000  # the paper's problem; one of them varies

@@ -12,9 +12,9 @@ from benchmarks.peers.problem import Problem
 from benchmarks.problems import Spec
 
 from proxqn import _kernels
-from proxqn.oracles.chain import ChainOracle, Pairs
-from proxqn.oracles.chain_kernel import chain_kernel
-from proxqn.oracles.chain_scores import SingleScores
+from proxqn.losses.chain.kernel import chain_kernel
+from proxqn.losses.chain.oracle import ChainOracle, Pairs
+from proxqn.losses.chain.scores import SingleScores
 from proxqn.penalties import ElasticNet
 from proxqn.problem import SparseVector
 from proxqn.solvers.prox_qn import ProxQN

@@ -19,7 +19,7 @@ from benchmarks.problems import Spec, sizes
 from benchmarks.trainers import Limits, Trainer
 from benchmarks.versions import machine, versions
 
-from proxqn.oracles.chain import ChainOracle, Pairs
+from proxqn.losses.chain.oracle import ChainOracle, Pairs
 
 KINDS = ("forward", "backward", "sweep", "draw")
 MAX_LOG_DIFFERENCE = 1e-7  # relative; logs have six decimals

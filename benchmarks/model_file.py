@@ -22,10 +22,10 @@ from benchmarks.given_weights import chain_with_weights
 from scipy.optimize import OptimizeResult
 
 from proxqn import ChainCRF
-from proxqn.data.encode import SequenceEncoder
-from proxqn.data.vocabulary import Vocabulary
-from proxqn.persistence import load_with_encoder, save
-from proxqn.solvers.stopping import Status
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.vocabulary import Vocabulary
+from proxqn.io.model_file import load_with_encoder, save
+from proxqn.solvers.certificate.bound import Status
 
 
 def large_model(n_features: int) -> tuple[ChainCRF, SequenceEncoder]:

@@ -12,10 +12,10 @@ from benchmarks.data import REPOSITORY, data_file
 from benchmarks.generated import Shape, generate
 from benchmarks.peers.problem import Problem
 
-from proxqn.data.encode import SequenceEncoder
-from proxqn.data.readers import read_columns
-from proxqn.data.templates import Templates
 from proxqn.datasets.ocr import load_ocr
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.templates import Templates
+from proxqn.io.readers import read_columns
 
 TEMPLATES = REPOSITORY / "examples" / "chunking.template"
 LONG = Shape(200, 250, 100, n_words=1000, n_noise=1000, noise_per_token=10)

@@ -31,11 +31,11 @@ from benchmarks.problems import TEMPLATES
 from benchmarks.tables import markdown
 from benchmarks.versions import machine
 
-from proxqn.data.encode import EncodedSequences, SequenceEncoder
-from proxqn.data.readers import read_columns
-from proxqn.data.templates import Templates
-from proxqn.data.vocabulary import Vocabulary
 from proxqn.estimators.chain_crf import ChainCRF
+from proxqn.features.encoding import EncodedSequences, SequenceEncoder
+from proxqn.features.templates import Templates
+from proxqn.features.vocabulary import Vocabulary
+from proxqn.io.readers import read_columns
 
 REPETITIONS = 5
 FEW = 300  # sentences labelled one by one

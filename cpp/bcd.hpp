@@ -1,5 +1,5 @@
 // Blockwise coordinate descent (Sokolovska, Lavergne, Cappé and Yvon 2010) with the paper's changes:
-// a line search in each block, blocks that rest are left out (solvers/bcd.py), and second
+// a line search in each block, blocks that rest are left out (solvers/rivals/bcd.py), and second
 // derivatives floored. A block is all weights of one input feature; a chain's transitions are one
 // block more.
 //

@@ -1,5 +1,5 @@
 // Python's view of chain.hpp, single_chain.hpp, viterbi.hpp and of the draws of draws.hpp. The NumPy
-// reference is src/proxqn/oracles/reference.py.
+// reference is src/proxqn/losses/chain/reference.py.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 

@@ -1,5 +1,5 @@
 // Python's view of lattice.hpp and edges.hpp. The NumPy reference of every class is
-// src/proxqn/oracles/lattice_reference.py.
+// src/proxqn/losses/lattice/reference.py.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 

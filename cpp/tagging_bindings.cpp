@@ -1,4 +1,4 @@
-// Python's view of tagging.hpp. The NumPy reference is src/proxqn/oracles/tagging_reference.py.
+// Python's view of tagging.hpp. The NumPy reference is src/proxqn/losses/chain/tagging_reference.py.
 #include <nanobind/stl/optional.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Python's view of tree.hpp. The NumPy reference is src/proxqn/oracles/tree_reference.py.
+// Python's view of tree.hpp. The NumPy reference is src/proxqn/losses/tree/reference.py.
 #include <nanobind/stl/optional.h>
 
 #include <optional>

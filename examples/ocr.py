@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from proxqn import ChainCRF, datasets
-from proxqn.reports.plots import plot_trace
-from proxqn.reports.tables import RunSummary, format_columns, phase_table, result_table
+from proxqn.ui.plots import plot_trace
+from proxqn.ui.tables import RunSummary, format_columns, phase_table, result_table
 
 # Zhong, Yen, Dhillon and Ravikumar (NIPS 2014): nonzeros, per-letter test accuracy. The paper drew
 # its own random split, so the figures need not be equal, and does not say how it chose the letters:

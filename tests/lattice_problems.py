@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 from tests.problems import ChainProblem, random_chain
 
-from proxqn.data.partial_labels import PartialLabels
-from proxqn.oracles.lattice import LatticeOracle
+from proxqn.features.partial_labels import PartialLabels
+from proxqn.losses.lattice.oracle import LatticeOracle
 from proxqn.problem import Floats
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from proxqn import ProxQN
-from proxqn.oracles.chain import ChainOracle
+from proxqn.losses.chain.oracle import ChainOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Floats, Oracle, SparseVector
 

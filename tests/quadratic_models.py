@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxqn import _kernels
-from proxqn.solvers.hessian import CompactBFGS, Scaling
+from proxqn.solvers.curvature.pairs import CompactBFGS, Scaling
 
 
 def random_pairs(seed: int, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:

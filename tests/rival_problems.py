@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from tests.problems import random_chain
 
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.losses.chain.oracle import ChainOracle, Pairs
+from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.minimization import lambda_max
-from proxqn.oracles.chain import ChainOracle, Pairs
-from proxqn.oracles.tree import TreeOracle
 from proxqn.problem import Oracle
 
 

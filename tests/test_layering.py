@@ -17,30 +17,32 @@ SOURCE = Path(proxqn.__file__).parent
 # What each part may import, besides itself. A solver knows no oracle, and an oracle no solver.
 ALLOWED = {
     "_kernels": set(),
-    "aligned": set(),
-    "capabilities": {"problem"},
+    "aligned_array": set(),
+    "random_numbers": set(),
     "problem": set(),
     "penalties": {"problem"},
-    "random_numbers": set(),
-    "data": {"problem", "_kernels"},
-    "metrics": {"problem", "data"},
-    "datasets": {"problem", "data"},
-    "oracles": {"problem", "aligned", "data", "_kernels", "capabilities", "random_numbers"},
-    "solvers": {"problem", "aligned", "penalties", "_kernels", "capabilities", "random_numbers"},
-    "minimization": {"problem", "penalties", "oracles", "solvers", "capabilities"},
-    "estimators": {
-        "problem", "aligned", "penalties", "data", "oracles", "solvers", "minimization", "metrics",
-        "_kernels",
+    "features": {"problem", "_kernels"},
+    "metrics": {"problem", "features"},
+    "datasets": {"problem", "features"},
+    "losses": {"problem", "aligned_array", "features", "_kernels", "random_numbers"},
+    "run": {"problem", "penalties"},
+    "solvers": {
+        "problem", "aligned_array", "penalties", "run", "_kernels", "random_numbers", "_old",
     },
-    "reports": {"problem", "data", "solvers", "estimators", "metrics"},
-    "persistence": {"problem", "data", "solvers", "estimators"},
-    "compat": {"data", "solvers", "estimators", "metrics", "persistence"},
+    "minimization": {"problem", "penalties", "losses", "solvers", "run"},
+    "ui": {"problem", "features", "run"},
+    "estimators": {
+        "problem", "aligned_array", "penalties", "features", "losses", "solvers", "minimization",
+        "metrics", "run", "ui", "_kernels",
+    },
+    "io": {"problem", "features", "solvers", "run", "estimators"},
+    "compat": {"features", "solvers", "run", "estimators", "metrics", "io"},
     "experiments": {
-        "problem", "penalties", "capabilities", "data", "datasets", "oracles", "solvers",
-        "minimization", "estimators", "metrics", "reports", "persistence", "_kernels",
+        "problem", "penalties", "features", "datasets", "losses", "solvers", "run",
+        "minimization", "estimators", "metrics", "ui", "io", "_kernels",
     },
 }  # fmt: skip
-TOP = {"__main__", "cli"}  # may import anything below them
+TOP = {"__main__", "cli", "_moved", "_old"}  # may import anything below them
 
 PROGRAM = """
 import json, os, signal, sys, threading, time, warnings
@@ -101,10 +103,10 @@ def test_the_rules_have_no_cycle():
 
 def test_the_check_can_fail(tmp_path):
     file = tmp_path / "bad.py"
-    file.write_text("def f():\n    from proxqn.oracles.chain import ChainOracle\n")
-    assert imports(file) == {"oracles"}
-    file.write_text("from proxqn import oracles\nimport proxqn.data.features\n")
-    assert imports(file) == {"oracles", "data"}
+    file.write_text("def f():\n    from proxqn.losses.chain.oracle import ChainOracle\n")
+    assert imports(file) == {"losses"}
+    file.write_text("from proxqn import losses\nimport proxqn.features.matrix\n")
+    assert imports(file) == {"losses", "features"}
 
 
 def test_importing_is_quick_and_changes_nothing():

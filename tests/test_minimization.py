@@ -14,9 +14,9 @@ from tests.problems import random_chain
 
 import proxqn
 from proxqn import ProxQN, lambda_max, minimize
-from proxqn.oracles.function import FunctionOracle
-from proxqn.solvers.stopping import Status
-from proxqn.solvers.trace import Trace
+from proxqn.losses.function import FunctionOracle
+from proxqn.run.trace import Trace
+from proxqn.solvers.certificate.bound import Status
 
 
 def least_squares(seed: int, n: int = 80, d: int = 30):

@@ -12,7 +12,7 @@ from tests.lattice_problems import random_lattice
 from tests.problems import random_chain
 
 from proxqn import ChainCRF, load, minimize, save
-from proxqn.oracles.chain import Pairs
+from proxqn.losses.chain.oracle import Pairs
 from proxqn.problem import SparseVector
 
 # Sixteen sequences, five labels: many pairs never occur.

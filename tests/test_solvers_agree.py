@@ -7,7 +7,7 @@ import pytest
 from tests.rival_problems import PROBLEMS, problem
 
 from proxqn.minimization import SOLVERS, minimize
-from proxqn.solvers.prox_gd import ProxGD
+from proxqn.solvers.rivals.prox_gd import ProxGD
 
 EXACT = {
     "prox-qn": "prox-qn",

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from proxqn import __version__
+from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.minimization import Solver, minimize
-from proxqn.oracles.chain import ChainOracle, Pairs
 from proxqn.problem import SparseVector
+from proxqn.run.trace import Row
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.recording import Iterate, Watcher
-from proxqn.solvers.trace import Row
 
 from .command_line import parser
 from .memory import peak_bytes

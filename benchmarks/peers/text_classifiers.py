@@ -11,7 +11,7 @@ from hiclass import LocalClassifierPerNode
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
 
 Fit = Callable[[Any, Any, float], Any]
 

@@ -14,7 +14,7 @@ from benchmarks.problems import TEMPLATES
 from benchmarks.tables import markdown, seconds
 from seqeval.metrics import f1_score
 
-from proxqn.data.readers import read_columns
+from proxqn.io.readers import read_columns
 
 TOLERANCES = (0.4, 0.02)  # a quick model; an objective below CRFsuite's own stop
 

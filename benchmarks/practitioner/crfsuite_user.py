@@ -20,8 +20,9 @@ from typing import Any
 import pycrfsuite
 from benchmarks.peers.crfsuite import RecordingTrainer, objective_options
 
-from proxqn.data.readers import SequenceRecord, read_columns
-from proxqn.data.templates import Templates
+from proxqn.features.sequence_record import SequenceRecord
+from proxqn.features.templates import Templates
+from proxqn.io.readers import read_columns
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from benchmarks.data import data_file
 from benchmarks.tables import markdown, seconds
 from seqeval.metrics import f1_score
 
-from proxqn.data.readers import read_columns
+from proxqn.io.readers import read_columns
 
 TUTORIAL = Path(__file__).parent / "tutorial.py"
 THEIR_IMPORT = "import sklearn_crfsuite\n"

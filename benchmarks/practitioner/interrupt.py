@@ -18,7 +18,7 @@ from benchmarks.problems import TEMPLATES
 from benchmarks.tables import markdown
 
 import proxqn
-from proxqn.data.readers import read_columns
+from proxqn.io.readers import read_columns
 
 SENTENCES, RESUMED_EVERY = 200, 5
 OPTIONS = ("--lam", "1", "--tol", "1e-9", "--max-iter", "250", "--checkpoint-every", "50", "-q")

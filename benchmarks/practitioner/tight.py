@@ -20,9 +20,9 @@ from benchmarks.tables import markdown, seconds
 from sklearn.exceptions import ConvergenceWarning
 
 from proxqn import ChainCRF
-from proxqn.data.encode import SequenceEncoder
-from proxqn.data.readers import read_columns
-from proxqn.data.templates import Templates
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.templates import Templates
+from proxqn.io.readers import read_columns
 
 LAM = 1.0
 # CRFsuite ends once |pseudo-gradient| < epsilon |w|, or `period` iterations gain less than delta.

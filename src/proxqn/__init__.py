@@ -10,28 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+__path__.append(f"{__path__[0]}/_old")  # paths of before, with a deprecation line each
+
 if TYPE_CHECKING:
     from proxqn import datasets
-    from proxqn.data.hierarchy import Hierarchy
     from proxqn.estimators.chain_crf import ChainCRF
-    from proxqn.estimators.constraints import Constraints
     from proxqn.estimators.hierarchical import HierarchicalClassifier
+    from proxqn.estimators.inference.constraints import Constraints
+    from proxqn.features.hierarchy import Hierarchy
+    from proxqn.io.model_file import load, save
+    from proxqn.losses.chain.oracle import ChainOracle
     from proxqn.minimization import lambda_max, minimize
-    from proxqn.oracles.chain import ChainOracle
-    from proxqn.persistence.model_file import load, save
     from proxqn.solvers.prox_qn import ProxQN
 
 _HOMES = {
     "ChainCRF": "proxqn.estimators.chain_crf",
-    "ChainOracle": "proxqn.oracles.chain",
-    "Constraints": "proxqn.estimators.constraints",
+    "ChainOracle": "proxqn.losses.chain.oracle",
+    "Constraints": "proxqn.estimators.inference.constraints",
     "HierarchicalClassifier": "proxqn.estimators.hierarchical",
-    "Hierarchy": "proxqn.data.hierarchy",
+    "Hierarchy": "proxqn.features.hierarchy",
     "ProxQN": "proxqn.solvers.prox_qn",
     "lambda_max": "proxqn.minimization",
-    "load": "proxqn.persistence.model_file",
+    "load": "proxqn.io.model_file",
     "minimize": "proxqn.minimization",
-    "save": "proxqn.persistence.model_file",
+    "save": "proxqn.io.model_file",
 }
 
 __all__ = [

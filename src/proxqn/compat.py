@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.data.encode import SequenceEncoder
 from proxqn.estimators.chain_crf import ChainCRF
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.io.chain_file import SavedChain
+from proxqn.io.model_file import to_bytes
 from proxqn.metrics.sequence import token_accuracy_score
-from proxqn.persistence.chain import SavedChain
-from proxqn.persistence.model_file import to_bytes
-from proxqn.solvers.trace import Trace
+from proxqn.run.trace import Trace
 
 __all__ = ["CRF", "TrainingLog"]
 
@@ -179,7 +179,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : list of lists of dicts, of lists of strings, or of strings
-            The tokens of every sequence; see `proxqn.data.items`. A string is one attribute.
+            The tokens of every sequence; see `proxqn.features.items`. A string is one attribute.
         y : list of lists of str
             Their labels.
         X_dev, y_dev : optional

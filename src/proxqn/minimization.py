@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import OptimizeResult
 
-from proxqn.oracles.function import FunctionOracle, ValueAndGradient
+from proxqn.losses.function import FunctionOracle, ValueAndGradient
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Floats, Oracle, Penalty, SparseVector
 from proxqn.solvers.prox_qn import ProxQN
@@ -37,25 +37,25 @@ class Solver(Protocol):
 
 
 def _prox_gd() -> Solver:
-    from proxqn.solvers.prox_gd import ProxGD
+    from proxqn.solvers.rivals.prox_gd import ProxGD
 
     return ProxGD()
 
 
 def _owl_qn() -> Solver:
-    from proxqn.solvers.owl_qn import OWLQN
+    from proxqn.solvers.rivals.owl_qn import OWLQN
 
     return OWLQN()
 
 
 def _sgd() -> Solver:
-    from proxqn.solvers.sgd import SGD
+    from proxqn.solvers.rivals.sgd import SGD
 
     return SGD()
 
 
 def _bcd() -> Solver:
-    from proxqn.solvers.bcd import BCD
+    from proxqn.solvers.rivals.bcd import BCD
 
     return BCD()
 
@@ -103,7 +103,7 @@ def minimize(
     max_iter : int
         At most this many iterations.
     callback : callable, optional
-        Called with each :class:`~proxqn.solvers.trace.Row`; return True to stop.
+        Called with each :class:`~proxqn.run.trace.Row`; return True to stop.
 
     Returns
     -------

@@ -10,8 +10,8 @@ pycrfsuite = pytest.importorskip("pycrfsuite", reason="the peer python-crfsuite 
 from benchmarks.peers import crfsuite  # noqa: E402
 from benchmarks.problems import ocr  # noqa: E402
 
+from proxqn.losses.chain.oracle import ChainOracle  # noqa: E402
 from proxqn.minimization import minimize  # noqa: E402
-from proxqn.oracles.chain import ChainOracle  # noqa: E402
 
 LAM = 16.0  # as strong for 1,000 words as the paper's 100 for 6,216
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from proxqn.persistence import load_with_encoder
+from proxqn.io.model_file import load_with_encoder
 
 
 def test_predict_appends_a_column(home, cli):

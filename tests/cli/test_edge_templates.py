@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from proxqn.data.templates import Templates
-from proxqn.persistence import load_with_encoder
+from proxqn.features.templates import Templates
+from proxqn.io.model_file import load_with_encoder
 
 # CRF++'s documentation: "B01:%x[0,0]" makes features of the current word and a pair of labels.
 TEMPLATE = "U00:%x[0,0]\nB\nB01:%x[0,1]\n"

@@ -14,7 +14,8 @@ import click
 import pytest
 
 from proxqn.cli.app import proxqn
-from proxqn.persistence import load_with_encoder, model_file
+from proxqn.io import model_file
+from proxqn.io.model_file import load_with_encoder
 
 from .conftest import TEMPLATE, corpus
 

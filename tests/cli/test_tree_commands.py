@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from proxqn.persistence import load
+from proxqn.io.model_file import load
 
 DATA = "cat 1:1 3:1\ndog 1:1 4:1\noak 2:1 3:1\nfig 2:1 4:1\n" * 6
 PATHS = "all animal cat\nall animal dog\nall plant oak\nall plant fig\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from proxqn.data.hierarchy import Hierarchy
 from proxqn.datasets.lshtc_like import make_lshtc_like
+from proxqn.features.hierarchy import Hierarchy
 
 TREE = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2, 2, 2, 4, 4])
 

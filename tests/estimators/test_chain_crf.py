@@ -21,9 +21,9 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from proxqn import ChainCRF, ChainOracle, ProxQN
-from proxqn.estimators import chain_inference
-from proxqn.estimators.tagger import tagger_of
-from proxqn.solvers.stopping import Status
+from proxqn.estimators.inference import chain as chain_inference
+from proxqn.estimators.inference.tagger import tagger_of
+from proxqn.solvers.certificate.bound import Status
 
 
 @parametrize_with_checks([ChainCRF()])
@@ -150,7 +150,7 @@ def test_input_is_neither_copied_nor_changed(data):
     ChainCRF().fit(unsorted, y[: len(X)], lengths)
     assert (unsorted.indices == before).all()
 
-    from proxqn.estimators.sequence_input import read_tokens
+    from proxqn.estimators.input.sequences import read_tokens
 
     canonical = sp.csr_array(X)
     tokens = read_tokens(ChainCRF(), canonical, lengths, reset=True)
@@ -298,7 +298,7 @@ def test_kernels_release_the_gil(method, monkeypatch):
 def test_prediction_in_blocks_equals_prediction_at_once(fitted, data, monkeypatch):
     X, _, lengths = data
     at_once = fitted.predict(X, lengths), fitted.predict_marginals(X, lengths)
-    monkeypatch.setattr("proxqn.estimators.chain_inference._BLOCK_TOKENS", 10)
+    monkeypatch.setattr("proxqn.estimators.inference.chain._BLOCK_TOKENS", 10)
     assert (fitted.predict(X, lengths) == at_once[0]).all()
     np.testing.assert_allclose(fitted.predict_marginals(X, lengths), at_once[1], atol=1e-14)
 
@@ -342,7 +342,7 @@ def test_interrupt_keeps_the_last_iterate(data, monkeypatch):
         if row.iteration == 5:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("proxqn.solvers.progress.Progress.__call__", interrupt_after_five)
+    monkeypatch.setattr("proxqn.ui.progress.Progress.__call__", interrupt_after_five)
     with pytest.warns(ConvergenceWarning, match="interrupted: the last accepted iterate"):
         model = ChainCRF(tol=1e-12, verbose=1).fit(X, y, lengths)
     assert threading.current_thread() is threading.main_thread()

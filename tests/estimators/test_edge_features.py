@@ -14,7 +14,7 @@ from tests.lattice_problems import enumerate_lattice, random_lattice
 from tests.problems import dense
 
 from proxqn import ChainCRF, load, save
-from proxqn.estimators.constraints import Constraints
+from proxqn.estimators.inference.constraints import Constraints
 from proxqn.problem import SparseVector
 
 PROBLEM = random_lattice(

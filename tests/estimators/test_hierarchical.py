@@ -16,10 +16,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from proxqn.data.distinct import distinct_samples
-from proxqn.data.hierarchy import Hierarchy
-from proxqn.estimators import tree_inference
 from proxqn.estimators.hierarchical import HierarchicalClassifier
+from proxqn.estimators.inference import tree as tree_inference
+from proxqn.features.distinct import distinct_samples
+from proxqn.features.hierarchy import Hierarchy
 from proxqn.metrics.hierarchical import hierarchical_f1
 from proxqn.solvers.prox_qn import ProxQN
 

@@ -10,16 +10,16 @@ import scipy.sparse as sp
 from tests.problems import enumerate_labelings, full_gradient, go_to, random_chain, sparse
 from threadpoolctl import threadpool_limits
 
-from proxqn.data.hierarchy import Hierarchy
 from proxqn.experiments import theory_null_space, theory_starts, theory_superlinear
 from proxqn.experiments.theory import run_theory
 from proxqn.experiments.theory_iterates import WatchedOracle
 from proxqn.experiments.theory_labelings import Labelings, split
 from proxqn.experiments.theory_optimum import optimum, value
 from proxqn.experiments.theory_problems import TheoryProblem, letter_tree, vowel_chain
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.minimization import minimize
-from proxqn.oracles.tree import TreeOracle
-from proxqn.solvers.prox_gd import ProxGD
+from proxqn.solvers.rivals.prox_gd import ProxGD
 
 
 def tiny_chain():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
 from proxqn import HierarchicalClassifier
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
 from proxqn.metrics import (
     hierarchical_f1,
     hierarchical_f1_scorer,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from proxqn.oracles.function import FunctionOracle
+from proxqn.losses.function import FunctionOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem import SparseVector
 from proxqn.solvers.line_search import Armijo, search

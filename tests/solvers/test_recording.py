@@ -11,8 +11,8 @@ from tests.problems import random_chain
 from proxqn import minimize
 from proxqn.minimization import SOLVERS
 from proxqn.penalties import ElasticNet
+from proxqn.run.trace import Row
 from proxqn.solvers.recording import Iterate, Watcher
-from proxqn.solvers.trace import Row
 
 LAM, PAUSE = 0.5, 0.02
 

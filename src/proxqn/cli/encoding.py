@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from proxqn.cli.sequence_files import Reading, require_labels
-from proxqn.data.encode import EncodedSequences, SequenceEncoder
-from proxqn.data.readers import DataFileError, SequenceRecord
-from proxqn.data.templates import TemplateError
+from proxqn.features.encoding import EncodedSequences, SequenceEncoder
+from proxqn.features.sequence_record import SequenceRecord
+from proxqn.features.templates import TemplateError
+from proxqn.io.readers import DataFileError
 
 _PLACE = re.compile(r"sequence (\d+), position (\d+): (.*)", re.DOTALL)
 

@@ -9,7 +9,8 @@ import click
 
 from proxqn.cli.scoring import ChainScores, TreeScores, chain_scores, column_scores, tree_scores
 from proxqn.cli.sequence_files import Reading, reading_options
-from proxqn.persistence import SavedChain, model_file
+from proxqn.io import model_file
+from proxqn.io.chain_file import SavedChain
 
 
 @click.command(

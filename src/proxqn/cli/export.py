@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from proxqn.cli.outputs import check_writable, write_lines
-from proxqn.persistence import model_file, to_crfpp, to_crfsuite
-from proxqn.persistence.chain import SavedChain
-from proxqn.persistence.container import ModelFileError
+from proxqn.io import model_file
+from proxqn.io.chain_file import SavedChain
+from proxqn.io.container import ModelFileError
+from proxqn.io.exports import to_crfpp, to_crfsuite
 
 
 @click.command(epilog="\b\nExample:\n  proxqn export model.proxqn --to crfsuite -o model.txt\n")

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from proxqn.cli.findings import findings
+from proxqn.cli.model_summary import findings
 from proxqn.cli.outputs import check_writable, write_lines
 from proxqn.cli.watching import plain
-from proxqn.persistence import model_file
+from proxqn.io import model_file
 
 
 @click.command(

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from proxqn.cli.findings import Findings, LabelWeights, Weight
+from proxqn.cli.model_summary import Findings, LabelWeights, Weight
 from proxqn.problem import Floats
 
 _STYLE = """

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from proxqn.cli.findings import Findings, LabelWeights, Weight
+from proxqn.cli.model_summary import Findings, LabelWeights, Weight
 from proxqn.problem import Floats
 
 _SHADES = " ░▒▓█"  # from nothing to the largest weight, in absolute value

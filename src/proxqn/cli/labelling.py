@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from proxqn.cli.encoding import in_file
 from proxqn.cli.sequence_files import Reading
-from proxqn.data.encode import EncodedSequences
-from proxqn.data.readers import DataFileError, SequenceRecord
 from proxqn.estimators.chain_crf import ChainCRF
-from proxqn.persistence import ModelFileError, SavedChain
+from proxqn.features.encoding import EncodedSequences
+from proxqn.features.sequence_record import SequenceRecord
+from proxqn.io.chain_file import SavedChain
+from proxqn.io.container import ModelFileError
+from proxqn.io.readers import DataFileError
 
 _BATCH = 2000  # sequences
 

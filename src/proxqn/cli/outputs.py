@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from proxqn.cli.failures import OutputError
-from proxqn.persistence.container import write_atomically
+from proxqn.io.container import write_atomically
 
 
 def check_writable(*paths: str | None) -> None:

@@ -13,10 +13,12 @@ from proxqn.cli.labelling import Batch, batches
 from proxqn.cli.outputs import check_writable, write_lines
 from proxqn.cli.sequence_files import Reading, reading_options
 from proxqn.cli.tree_files import TreeReading, fitted_columns
-from proxqn.data.readers import SequenceRecord
-from proxqn.data.readers.svmlight import read_svmlight
-from proxqn.estimators.constraints import Constraints
-from proxqn.persistence import SavedChain, SavedTree, model_file
+from proxqn.estimators.inference.constraints import Constraints
+from proxqn.features.sequence_record import SequenceRecord
+from proxqn.io import model_file
+from proxqn.io.chain_file import SavedChain
+from proxqn.io.readers.svmlight import read_svmlight
+from proxqn.io.tree_file import SavedTree
 
 _DIGITS = 6  # of probabilities
 

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 import scipy.sparse as sp
 
-from proxqn.cli.legs import Legs
-from proxqn.data.encode import SequenceEncoder
-from proxqn.data.vocabulary import Vocabulary
+from proxqn.cli.checkpointing import Legs
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.estimators.hierarchical import HierarchicalClassifier
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.vocabulary import Vocabulary
+from proxqn.io import checkpoint as checkpoints
+from proxqn.io import container, model_file
+from proxqn.io.chain_file import SavedChain
+from proxqn.io.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from proxqn.io.container import ModelFileError
+from proxqn.io.tree_file import SavedTree
 from proxqn.minimization import SOLVERS, Solver
-from proxqn.persistence import ModelFileError, SavedChain, SavedTree, container, model_file
-from proxqn.persistence import checkpoint as checkpoints
-from proxqn.persistence.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from proxqn.solvers.prox_qn import ProxQN
 
 if TYPE_CHECKING:

@@ -9,9 +9,12 @@ from typing import Any, final
 from proxqn.cli.labelling import LabelledBatch, batches, labelled, predicted_labels
 from proxqn.cli.sequence_files import Reading, require_labels
 from proxqn.cli.tree_files import TreeReading, fitted_columns, read_labelled
-from proxqn.data.encode import SequenceEncoder
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.estimators.hierarchical import HierarchicalClassifier
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.io.chain_file import SavedChain
+from proxqn.io.container import ModelFileError
+from proxqn.io.tree_file import SavedTree
 from proxqn.metrics import (
     EntityScores,
     HierarchicalScores,
@@ -19,7 +22,6 @@ from proxqn.metrics import (
     entity_scores,
     hierarchical_scores,
 )
-from proxqn.persistence import ModelFileError, SavedChain, SavedTree
 
 
 @final

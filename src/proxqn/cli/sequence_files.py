@@ -8,10 +8,10 @@ from typing import Any, Self, TypeVar, final
 
 import click
 
-from proxqn.data.readers import (
+from proxqn.features.sequence_record import SequenceRecord
+from proxqn.io.readers import (
     CONLLU_COLUMNS,
     DataFileError,
-    SequenceRecord,
     read_columns,
     read_conllu,
     read_crfsuite,

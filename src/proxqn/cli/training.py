@@ -20,11 +20,13 @@ from proxqn.cli.scoring import ChainDev, TreeDev
 from proxqn.cli.sequence_files import Reading
 from proxqn.cli.tree_files import TreeReading, read_hierarchy, read_labelled
 from proxqn.cli.watching import Dev, Display, Stop, Watched, fit
-from proxqn.data.encode import EncodedSequences, SequenceEncoder
-from proxqn.data.templates import Templates
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.estimators.hierarchical import HierarchicalClassifier
-from proxqn.persistence import SavedChain, SavedTree, model_file
+from proxqn.features.encoding import EncodedSequences, SequenceEncoder
+from proxqn.features.templates import Templates
+from proxqn.io import model_file
+from proxqn.io.chain_file import SavedChain
+from proxqn.io.tree_file import SavedTree
 
 
 @final

@@ -8,9 +8,9 @@ from typing import Any, Self, final
 import numpy as np
 import scipy.sparse as sp
 
-from proxqn.data.hierarchy import Hierarchy
-from proxqn.data.readers.record import DataFileError, numbered_lines, source_name
-from proxqn.data.readers.svmlight import LabelledRows, read_svmlight
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.io.readers.record import DataFileError, numbered_lines, source_name
+from proxqn.io.readers.svmlight import LabelledRows, read_svmlight
 
 
 @final

@@ -16,11 +16,11 @@ from typing import Any, Protocol, final
 import click
 from sklearn.exceptions import ConvergenceWarning
 
-from proxqn.estimators._fitting import ModelWatcher
+from proxqn.estimators.fitting import ModelWatcher
 from proxqn.minimization import Solver
 from proxqn.problem import Oracle, Penalty, SparseVector
+from proxqn.run.trace import Row
 from proxqn.solvers.recording import Callback, Iterate, Solution, Watcher
-from proxqn.solvers.trace import Row
 
 
 class Display(Enum):
@@ -156,7 +156,7 @@ class Watched(ModelWatcher):
     def _shown(self, tol: float) -> Any:
         match self._display:
             case Display.PROGRESS:
-                from proxqn.solvers.progress import Progress
+                from proxqn.ui.progress import Progress
 
                 name = None if self._dev is None else self._dev.name
                 return Progress(sys.stderr, tol=tol, score_name=name)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
 
 _DESCR = """ICD-10-CM from simple-icd-10-cm {version}: {n_train} training and {n_test} test texts
 (descriptions of codes{terms}) labelled with their three-character category; {hierarchy}."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from proxqn.data.hierarchy import Hierarchy
 from proxqn.datasets.lshtc import feature_range, scale_features
+from proxqn.features.hierarchy import Hierarchy
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
 
 _DESCR = """20 Newsgroups, split by date: {n_train} training and {n_test} test posts as counts of
 {n_features} words; {n_leaves} groups in a tree of {n_nodes} nodes (comp > comp.os > ...)."""

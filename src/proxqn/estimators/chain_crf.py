@@ -13,20 +13,22 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.data.encode import SequenceEncoder
-from proxqn.data.templates import Templates
-from proxqn.data.vocabulary import Vocabulary
-from proxqn.estimators import _fitting, named_input, sequence_input
-from proxqn.estimators.chain_inference import ChainInference
+from proxqn.estimators import fitting as _fitting
 from proxqn.estimators.chain_problem import chain_loss
 from proxqn.estimators.chain_weights import ChainWeights, Loss
 from proxqn.estimators.class_weight import combined_weights
-from proxqn.estimators.constraints import Constraints, read_forced
-from proxqn.estimators.edge_input import with_edges
-from proxqn.estimators.label_input import read_given
-from proxqn.estimators.sequence_input import Tokens
-from proxqn.estimators.tagger import tagger_of
-from proxqn.oracles.chain import Pairs
+from proxqn.estimators.inference.chain import ChainInference
+from proxqn.estimators.inference.constraints import Constraints, read_forced
+from proxqn.estimators.inference.tagger import tagger_of
+from proxqn.estimators.input import named as named_input
+from proxqn.estimators.input import sequences as sequence_input
+from proxqn.estimators.input.edges import with_edges
+from proxqn.estimators.input.labels import read_given
+from proxqn.estimators.input.sequences import Tokens
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.templates import Templates
+from proxqn.features.vocabulary import Vocabulary
+from proxqn.losses.chain.oracle import Pairs
 from proxqn.problem import Floats, SparseVector
 from proxqn.solvers.prox_qn import ProxQN
 
@@ -222,7 +224,7 @@ class ChainCRF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             - a list of sequences whose tokens are dicts (as in sklearn-crfsuite), strings or lists
               of strings; with ``templates``, of rows of columns;
             - a DataFrame of numbers, or with the column ``sequence_id`` and others of any kind;
-            - records from `proxqn.data.readers`, a list or a stream.
+            - records from `proxqn.io.readers`, a list or a stream.
         y : array of shape (n_tokens,), or list of lists
             The label of every token: flat for a matrix or a DataFrame, a list a sequence for lists.
             Records bring their own. None where the label is not known, a set where it is one of a

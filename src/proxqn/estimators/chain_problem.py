@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from proxqn.data.partial_labels import PartialLabels
 from proxqn.estimators.chain_weights import mark_ends
-from proxqn.estimators.sequence_input import Tokens
-from proxqn.oracles.chain import ChainOracle, Pairs
-from proxqn.oracles.lattice import LatticeOracle
+from proxqn.estimators.input.sequences import Tokens
+from proxqn.features.partial_labels import PartialLabels
+from proxqn.losses.chain.oracle import ChainOracle, Pairs
+from proxqn.losses.lattice.oracle import LatticeOracle
 from proxqn.problem import Floats
 
 

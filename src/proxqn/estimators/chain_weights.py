@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxqn.estimators.sequence_input import Tokens
-from proxqn.oracles.chain import ChainOracle
-from proxqn.oracles.lattice import LatticeOracle
+from proxqn.estimators.input.sequences import Tokens
+from proxqn.losses.chain.oracle import ChainOracle
+from proxqn.losses.lattice.oracle import LatticeOracle
 from proxqn.problem import Floats, SparseVector
 
 Loss = ChainOracle | LatticeOracle

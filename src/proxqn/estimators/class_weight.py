@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import compute_sample_weight
 
-from proxqn.estimators.label_input import GivenLabels
+from proxqn.estimators.input.labels import GivenLabels
 from proxqn.problem import Floats
 
 

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.data.distinct import distinct_samples
-from proxqn.data.hierarchy import Hierarchy
-from proxqn.estimators import _fitting, tree_input
-from proxqn.estimators.tree_inference import TreeInference
-from proxqn.estimators.tree_input import LabelledTree
+from proxqn.estimators import fitting as _fitting
+from proxqn.estimators.inference.tree import TreeInference
+from proxqn.estimators.input import trees as tree_input
+from proxqn.estimators.input.trees import LabelledTree
+from proxqn.features.distinct import distinct_samples
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.metrics.hierarchical import Average, HierarchicalScores, hierarchical_scores
-from proxqn.oracles.tree import TreeOracle
 from proxqn.problem import Floats, SparseVector
 from proxqn.solvers.prox_qn import ProxQN
 

@@ -16,7 +16,7 @@ from proxqn.experiments.records import Store
 from proxqn.experiments.report import write_comparison
 from proxqn.experiments.sections import Table
 from proxqn.experiments.supervise import make_runs
-from proxqn.reports.tables import format_columns
+from proxqn.ui.tables import format_columns
 
 
 @final

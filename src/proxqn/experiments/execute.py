@@ -22,9 +22,9 @@ from proxqn.experiments.problems import Problem
 from proxqn.experiments.records import Origin, Outcome, Plan, Record
 from proxqn.minimization import Solver, minimize
 from proxqn.problem import SparseVector
+from proxqn.run.trace import Row
+from proxqn.solvers.certificate.bound import Status
 from proxqn.solvers.recording import Iterate, Watcher
-from proxqn.solvers.stopping import Status
-from proxqn.solvers.trace import Row
 
 _NO_LIMIT: Final = 10_000_000  # iterations; seconds end a run
 _SCORE_EVERY: Final = 1.25  # an iterate is set aside when training time has grown by this factor

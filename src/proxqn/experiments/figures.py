@@ -13,7 +13,7 @@ import numpy as np
 
 from proxqn.experiments.methods import METHODS
 from proxqn.experiments.sections import Curves, Series
-from proxqn.persistence.container import write_atomically
+from proxqn.io.container import write_atomically
 
 _LOG_SPAN: Final = 2000.0
 _MOST_POINTS: Final = 500  # of a line; more cannot be seen

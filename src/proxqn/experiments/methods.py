@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from proxqn.minimization import Solver
-from proxqn.solvers.bcd import BCD
-from proxqn.solvers.owl_qn import OWLQN
-from proxqn.solvers.prox_gd import ProxGD
 from proxqn.solvers.prox_qn import ProxQN
-from proxqn.solvers.sgd import SGD
+from proxqn.solvers.rivals.bcd import BCD
+from proxqn.solvers.rivals.owl_qn import OWLQN
+from proxqn.solvers.rivals.prox_gd import ProxGD
+from proxqn.solvers.rivals.sgd import SGD
 
 
 @final

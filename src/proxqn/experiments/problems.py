@@ -10,17 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxqn.data.hierarchy import Hierarchy
 from proxqn.datasets import load_lshtc, load_ocr, make_lshtc_like
 from proxqn.datasets.lshtc import load_tree
-from proxqn.estimators.chain_inference import ChainInference
 from proxqn.estimators.chain_weights import ChainWeights
-from proxqn.estimators.sequence_input import Tokens
-from proxqn.estimators.tree_inference import TreeInference
+from proxqn.estimators.inference.chain import ChainInference
+from proxqn.estimators.inference.tree import TreeInference
+from proxqn.estimators.input.sequences import Tokens
 from proxqn.experiments.problem_spec import ProblemSpec
 from proxqn.experiments.tree_shape import tree_like_the_papers
-from proxqn.oracles.chain import ChainOracle
-from proxqn.oracles.tree import TreeOracle
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.losses.chain.oracle import ChainOracle
+from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.problem import Ints, Oracle, SparseVector
 
 _QUICK_WORDS: Final = 300, 200  # to train and to test on

@@ -18,7 +18,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from proxqn.experiments.machine import machine, versions
-from proxqn.persistence.container import write_atomically
+from proxqn.io.container import write_atomically
 from proxqn.problem import Floats
 
 

@@ -13,7 +13,7 @@ from proxqn.experiments.claims import Verdict
 from proxqn.experiments.figures import draw, slug
 from proxqn.experiments.page import Chapter, Report, page
 from proxqn.experiments.sections import Section, TheoryReport
-from proxqn.persistence.container import write_atomically
+from proxqn.io.container import write_atomically
 
 PAGE: Final = "report.html"
 _PREFIXES: Final = {"ocr": "", "lshtc": "Data at hand: ", "generated": "Generated: "}

@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
 from proxqn.problem import Floats, Ints
 
 _ALL = slice(None)
@@ -40,7 +40,7 @@ class Labelings:
         """Enumerate ``n_labels^T`` labelings of each sequence; every column of X must occur.
 
         Coordinate ``c·L + y`` counts feature c under label y, coordinate ``C·L + a·L + b`` the pair
-        of neighbours a, b, as in :class:`~proxqn.oracles.chain.ChainOracle`.
+        of neighbours a, b, as in :class:`~proxqn.losses.chain.oracle.ChainOracle`.
         """
         L, C = n_labels, X.shape[1]
         phi, true = [], []

@@ -13,12 +13,12 @@ from typing import Final, final
 import numpy as np
 import scipy.sparse as sp
 
-from proxqn.data.hierarchy import Hierarchy
 from proxqn.datasets.ocr import load_ocr
 from proxqn.experiments.theory_labelings import Labelings
+from proxqn.features.hierarchy import Hierarchy
+from proxqn.losses.chain.oracle import ChainOracle
+from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.minimization import lambda_max
-from proxqn.oracles.chain import ChainOracle
-from proxqn.oracles.tree import TreeOracle
 from proxqn.problem import Floats, Ints, Oracle
 
 VOWELS: Final = tuple("aeiou")

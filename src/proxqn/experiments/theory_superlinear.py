@@ -21,10 +21,10 @@ from proxqn.experiments.theory_optimum import Optimum, optimum
 from proxqn.experiments.theory_problems import TheoryProblem
 from proxqn.minimization import Solver, minimize
 from proxqn.problem import Floats
-from proxqn.solvers.hessian import Scaling
-from proxqn.solvers.prox_gd import ProxGD
+from proxqn.run.trace import Row
+from proxqn.solvers.curvature.pairs import Scaling
 from proxqn.solvers.prox_qn import ProxQN
-from proxqn.solvers.trace import Row
+from proxqn.solvers.rivals.prox_gd import ProxGD
 
 AS_IN_THE_THEORY: Final = ProxQN(
     memory=1000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxqn.data.hierarchy import Hierarchy
+from proxqn.features.hierarchy import Hierarchy
 
 # Nodes and leaves at depths 1 to 5 of LSHTC1's cat_hier.txt; with the root 2,388 and 1,139.
 NODES = (10, 158, 522, 846, 851)

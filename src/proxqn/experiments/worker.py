@@ -21,7 +21,7 @@ from proxqn.experiments.methods import REFERENCE
 from proxqn.experiments.problem_spec import ProblemSpec
 from proxqn.experiments.problems import Problem
 from proxqn.experiments.records import Origin, Outcome, Plan, Record, Store
-from proxqn.solvers.trace import Row
+from proxqn.run.trace import Row
 
 
 @final

@@ -18,9 +18,9 @@ from typing import final
 import numpy as np
 
 from proxqn.problem import Floats, Ints, MeteredOracle, Oracle, Penalty, SparseVector, Sweep
-from proxqn.solvers import stopping
-from proxqn.solvers.stopping import Certificate, Status
-from proxqn.solvers.trace import Row, Trace
+from proxqn.run.trace import Row, Trace
+from proxqn.solvers.certificate import bound as stopping
+from proxqn.solvers.certificate.bound import Certificate, Status
 from proxqn.solvers.working_set import WorkingSet, gather
 
 

@@ -1,0 +1,1 @@
+"""Old import paths of public names; each says where its contents have moved."""

@@ -1,0 +1,158 @@
+"""What every estimator does around a call of ``minimize``: settings, progress, warnings."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from proxqn.minimization import SOLVERS, Solver, minimize
+from proxqn.penalties import ElasticNet
+from proxqn.problem import Oracle, SparseVector
+from proxqn.solvers.certificate.bound import Status
+from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.rivals.sgd import SGD
+
+_NOT_CONVEX = "with labels missing the loss is not convex, and no duality gap exists"
+
+
+class PenalisedEstimator(Protocol):
+    """The constructor parameters that all estimators share."""
+
+    lam: float
+    l2: float
+    solver: str | ProxQN
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    verbose: int
+    random_state: Any
+    warm_start: bool
+
+
+def check_settings(estimator: PenalisedEstimator) -> None:
+    """Refuse bad parameters before any work on the data."""
+    ElasticNet(estimator.lam, estimator.l2)
+    tol: Any = estimator.tol
+    max_iter: Any = estimator.max_iter
+    if not (isinstance(tol, int | float | np.number) and 0.0 <= tol < math.inf):
+        raise ValueError(
+            f"tol must be a finite number, 0 or above, got {tol!r}. It is the duality gap to reach "
+            "as a fraction of the objective; 1e-4 is a good start."
+        )
+    if not isinstance(max_iter, int | np.integer) or max_iter < 0:
+        raise ValueError(f"max_iter must be an integer, 0 or above, got {max_iter!r}.")
+    if isinstance(estimator.solver, str) and estimator.solver not in SOLVERS:
+        raise ValueError(
+            f"solver must be one of {', '.join(map(repr, SOLVERS))} or a settings object such as "
+            f"ProxQN.paper(), got {estimator.solver!r}."
+        )
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads: None is 1, -1 is all processors, as in scikit-learn."""
+    return int(effective_n_jobs(n_jobs))
+
+
+class ModelWatcher(ABC):
+    """A solver that looks at the estimator as it would be with the weights of an iterate."""
+
+    @abstractmethod
+    def watch(self, model_at: Callable[[SparseVector], Any]) -> None:
+        """Take what makes an estimator of weights; called before the run."""
+
+
+def solve(
+    estimator: PenalisedEstimator,
+    oracle: Oracle,
+    start: SparseVector,
+    model_at: Callable[[SparseVector], Any],
+) -> Any:
+    """Minimise the penalised loss as the estimator's parameters say; warn if it did not converge.
+
+    Ctrl-C ends the run at the last accepted iterate: this returns as usual, with a warning.
+    """
+    x0: Any = sp.coo_array((start.values, (start.coordinates,)), shape=(oracle.n_coordinates,))
+    if isinstance(estimator.solver, ModelWatcher):
+        estimator.solver.watch(model_at)
+    with _progress(estimator.verbose, estimator.tol) as callback:
+        result = minimize(
+            oracle,
+            estimator.lam,
+            l2=estimator.l2,
+            x0=x0,
+            solver=_seeded(estimator.solver, estimator.random_state),
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+            callback=callback,
+        )
+        if callback is not None:
+            callback.finish(result)
+    _warn_unless_converged(type(estimator).__name__, result, estimator.tol)
+    return result
+
+
+def _seeded(solver: str | Solver, random_state: Any) -> str | Solver:
+    """Put the seed into the solver's settings; without one, the settings' own (repeatable) seed."""
+    if random_state is None:
+        return solver
+    settings: Any = SOLVERS[solver]() if isinstance(solver, str) else solver
+    if not isinstance(settings, ProxQN | SGD):
+        return solver
+    return replace(settings, seed=int(check_random_state(random_state).randint(2**31 - 1)))
+
+
+def _progress(verbose: int, tol: float) -> Any:
+    if not verbose:
+        return nullcontext(None)
+    # Here, because only who asks for progress pays for it.
+    from proxqn.ui.progress import Progress
+
+    return Progress(every_iteration=verbose > 1, tol=tol)
+
+
+def _warn_unless_converged(name: str, result: Any, tol: float) -> None:
+    if result.success:
+        return
+    if result.status is Status.NOT_FINITE:
+        raise ValueError(
+            f"{name}: {result.message}. Refit with warm_start=False, or scale the features down."
+        )
+    advice = {
+        Status.MAX_ITER: "Raise max_iter, raise tol, or continue with warm_start=True.",
+        Status.INTERRUPTED: "Continue with warm_start=True.",
+        Status.STALLED: "The weights are as good as 64-bit arithmetic allows; raise tol.",
+    }.get(result.status, "")
+    warnings.warn(
+        f"{name} {result.message}. {_distance(result, tol)} {advice}".rstrip(),
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def _distance(result: Any, tol: float) -> str:
+    """Say how far from the optimum the weights may be."""
+    if math.isfinite(result.gap) and result.fun:
+        return (
+            f"After {result.nit} iterations the duality gap is {result.gap:.3g}, "
+            f"{result.gap / abs(result.fun):.1e} of the objective (tol={tol:g})."
+        )
+    if math.isfinite(result.kkt):
+        why = "no duality gap is known yet" if result.convex else _NOT_CONVEX
+        return (
+            f"After {result.nit} iterations the largest subgradient entry is {result.kkt:.3g} "
+            f"({why})."
+        )
+    return (
+        "No certificate was computed yet." if result.convex else f"No certificate: {_NOT_CONVEX}."
+    )

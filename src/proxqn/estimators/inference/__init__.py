@@ -1,0 +1,1 @@
+"""What fitted models say about new data."""

@@ -1,0 +1,1 @@
+"""Data as users pass them, checked and brought into one form."""

@@ -1,0 +1,1 @@
+"""From what users hold to sparse data: names, templates, encoding, layout, label trees."""

@@ -1,0 +1,66 @@
+"""What every estimator knows of its fit beside the weights: parameters, objective, certificate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from scipy.optimize import OptimizeResult
+
+from proxqn.io.container import ModelFileError
+from proxqn.io.pieces import pack_number, unpack_number
+from proxqn.run.trace import Trace
+from proxqn.solvers.certificate.bound import Status
+
+_SHARED = ("lam", "l2", "tol", "max_iter")
+
+
+def pack_parameters(model: Any, more: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the constructor's parameters that say what was minimised, and how far.
+
+    Not ``n_jobs``, ``verbose`` and ``warm_start``, which change nothing about the model, nor a
+    settings object as ``solver``: a loaded model has the defaults there.
+    """
+    found = {name: pack_number(getattr(model, name)) for name in (*_SHARED, *more)}
+    return found | ({"solver": model.solver} if isinstance(model.solver, str) else {})
+
+
+def pack_fit(model: Any) -> dict[str, Any]:
+    """Return how the fit went: JSON numbers, None for an unknown bound."""
+    return {
+        "objective": pack_number(model.objective_),
+        "gap": pack_number(model.gap_),
+        "kkt": pack_number(model.result_.kkt),
+        "n_iter": int(model.n_iter_),
+        "status": model.status_.name,
+        "n_parameters": int(model.n_parameters_),
+    }
+
+
+def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
+    """Set the attributes that ``fit`` sets; the trace is empty, as it is not stored."""
+    try:
+        status = Status[packed["status"]]
+        model.objective_ = unpack_number(packed["objective"])
+        model.gap_ = unpack_number(packed["gap"])
+        model.n_iter_ = int(packed["n_iter"])
+        model.n_parameters_ = int(packed["n_parameters"])
+        kkt = unpack_number(packed["kkt"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"the record of the fit cannot be read ({error}).") from None
+    model.status_, model.trace_ = status, Trace()
+    result: Any = OptimizeResult()
+    result.update(
+        fun=model.objective_,
+        gap=model.gap_,
+        kkt=kkt,
+        certified=math.isfinite(model.gap_),
+        convex=status is not Status.STATIONARY,
+        nit=model.n_iter_,
+        nnz=nnz,
+        status=status,
+        message=status.value,
+        success=status.success,
+        trace=model.trace_,
+    )
+    model.result_ = result

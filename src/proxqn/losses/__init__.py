@@ -1,0 +1,1 @@
+"""Losses ℓ whose value needs inference, and functions of one's own."""

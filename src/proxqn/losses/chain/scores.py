@@ -1,0 +1,260 @@
+"""What a chain's inference works on: the scores of all tokens and labels, in one of two precisions.
+
+Double precision is label-major, ``[labels, slots]``, and partial products walk one label's column.
+Single precision has eight labels of a slot together, ``[labels/8, slots, 8]`` (``cpp/rows.hpp``):
+half the bytes, twice the lanes, and a feature that has weights for several labels, as the frequent
+ones of text have, moves all of them at once. It is right to six digits or so.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from proxqn.aligned_array import aligned_zeros
+from proxqn.features.layout import SequenceLayout
+from proxqn.features.matrix import FeatureIndexed
+from proxqn.losses.chain.draws import Draws, Sampling
+from proxqn.losses.chain.kernel import chain_kernel, feature_kernel
+from proxqn.problem import Floats, Ints, SparseColumns, SparseVector
+
+Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
+
+
+@final
+class Workspace:
+    """Memory of two arrays, of residuals and of scores, for one precision after the other.
+
+    Memory that the system has yet to give can take longer to come than a pass over it: residuals
+    are first, so that those in double precision lie where both arrays in single precision were.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of an array, at most.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        self._bytes = aligned_zeros((1, 2 * -(-n_bytes // 64) * 64), np.uint8)[0]
+        self.clean = True  # whether nothing has been written yet
+
+    def take(self, shape: tuple[int, int], dtype: DTypeLike) -> list[NDArray[Any]]:
+        """Return both, zero if clean; what was returned before is lost."""
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        starts = 0, -(-n_bytes // 64) * 64  # on cache lines
+        return [self._bytes[at : at + n_bytes].view(dtype).reshape(shape) for at in starts]
+
+
+class ChainScores(ABC):
+    """Scores at some weights, and residuals P - 1[y] there.
+
+    Scores are always summed afresh: two arrays instead of three, a third less to read and write,
+    and no rounding errors of earlier steps.
+
+    Parameters
+    ----------
+    kernels : module
+        ``proxqn._kernels`` or the reference.
+    label_counts : array of shape (n_labels,)
+        Tokens of each label.
+    workspace : Workspace
+        Nothing else uses it from now on.
+    """
+
+    def __init__(
+        self,
+        kernels: ModuleType,
+        layout: SequenceLayout,
+        data: FeatureIndexed,
+        labels: NDArray[np.int32],
+        label_counts: Ints,
+        weights: Floats | None,
+        workspace: Workspace,
+    ) -> None:
+        self._kernels, self._features = kernels, feature_kernel(kernels, data)
+        self._n_labels, self._n_slots = len(label_counts), layout.stride
+        self._alpha, self.scores = workspace.take(*self._form(self._n_labels, layout.stride))
+        self._workspace = workspace
+        if not workspace.clean:  # no pass writes there, and sweeps judge by the mean of all slots
+            self._alpha.reshape(len(self._alpha), layout.stride, -1)[:, layout.empty_slots()] = 0.0
+        self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
+
+    @staticmethod
+    @abstractmethod
+    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+        """Return the shape and type of the arrays."""
+
+    @classmethod
+    def n_bytes(cls, n_labels: int, stride: int) -> int:
+        """Return the bytes of an array."""
+        shape, dtype = cls._form(n_labels, stride)
+        return math.prod(shape) * np.dtype(dtype).itemsize
+
+    def put(self, weights: SparseVector, n_jobs: int) -> None:
+        """Compute the scores: the data entries of the features that have weights."""
+        self._put(weights.coordinates, weights.values, n_jobs)
+        self._workspace.clean = False
+
+    @abstractmethod
+    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None: ...
+
+    def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
+        """Compute the losses; False where scores are too far apart for the scaled recursion."""
+        return bool(self.inference.forward(self._alpha, transitions, losses, n_jobs))
+
+    def backward(self, transitions: Floats, expected: Floats, n_jobs: int) -> None:
+        """Compute residuals and the expected counts of label pairs."""
+        self.inference.backward(self._alpha, transitions, expected, n_jobs)
+
+    def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
+        """Draw pairs of labelings, and return where they differ."""
+        found = self.inference.draw(transitions, how.n_pairs, how.share, how.seed, n_jobs)
+        return Draws(*found)
+
+    def drawn_columns(
+        self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int
+    ) -> SparseColumns:
+        """Return the differences in the runs of features, by coordinate, and of label pairs."""
+        tokens = draws.slot, draws.run, draws.first, draws.second
+        edges = draws.edge_run, draws.edge_first, draws.edge_second
+        size = self._n_labels, self._n_slots
+        start, row, value = self._features.drawn_columns(
+            coordinates, pairs, *size, tokens, edges, draws.scale, n_jobs
+        )
+        return SparseColumns(start, row, value, len(draws.scale))
+
+    @abstractmethod
+    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+        """Sum residuals over the rows of each coordinate's feature."""
+
+    @abstractmethod
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+        """Stream over all data entries times labels; keep what exceeds the level, and `kept`."""
+
+
+@final
+class DoubleScores(ChainScores):
+    """Label-major arrays of doubles, on either set of kernels."""
+
+    @staticmethod
+    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+        return (n_labels, stride), np.float64
+
+    @cached_property
+    def _dirty(self) -> NDArray[np.uint8]:
+        """Labels whose scores may not be zero."""
+        return np.full(self._n_labels, not self._workspace.clean, dtype=np.uint8)
+
+    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+        """Walk the scores label by label."""
+        self._features.scores(coordinates, values, self.scores, self._dirty, n_jobs)
+
+    def evaluate(
+        self,
+        weights: SparseVector,
+        transitions: Floats,
+        losses: Floats,
+        expected: Floats,
+        n_jobs: int,
+    ) -> None:
+        """Compute losses, residuals and expected counts at once, without keeping the scores."""
+        w = weights.coordinates, weights.values
+        self.inference.evaluate(
+            self._features, *w, self._alpha, transitions, losses, expected, n_jobs
+        )
+        self._workspace.clean = False
+
+    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+        """Walk the residuals label by label."""
+        self._features.gradient(coordinates, self._alpha, out, n_jobs)
+
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+        """Look at all labels of every entry, then at what is kept."""
+        coordinates, values, largest = self._features.sweep(
+            self._alpha, level, *(pairs or (None, None)), n_jobs
+        )
+
+        def gradient(left: Ints) -> Floats:
+            g = np.empty(len(left))
+            self.gradient(left, g, n_jobs)
+            return g
+
+        found = SparseVector(coordinates, values).including(kept, gradient)
+        return found.coordinates, found.values, largest
+
+
+@final
+class SingleScores(ChainScores):
+    """Arrays of floats, eight labels together and frequent labels first; compiled kernels only."""
+
+    def __init__(
+        self,
+        kernels: ModuleType,
+        layout: SequenceLayout,
+        data: FeatureIndexed,
+        labels: NDArray[np.int32],
+        label_counts: Ints,
+        *others: Any,
+    ) -> None:
+        n_labels = len(label_counts)
+        order = np.argsort(-label_counts, kind="stable")  # place -> label
+        self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
+        self._rank[order] = np.arange(n_labels)
+        self._by_place = order[:, np.newaxis] * n_labels + order  # pairs of places -> of labels
+        places = self._rank.take(labels, mode="clip")  # the fastest: all are inside
+        super().__init__(kernels, layout, data, places, label_counts, *others)
+
+    @staticmethod
+    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+        return (-(-n_labels // 8), stride * 8), np.float32
+
+    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+        """Walk the scores, eight labels at a time."""
+        self._features.scores_single(coordinates, values, self._rank, self.scores, n_jobs)
+
+    def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
+        """Compute the losses in the order of places."""
+        ordered = transitions.take(self._by_place)
+        return super().forward(ordered, losses, n_jobs)
+
+    def backward(self, transitions: Floats, expected: Floats, n_jobs: int) -> None:
+        """Compute residuals and expected counts in the order of places."""
+        ordered = transitions.take(self._by_place)
+        counts = np.empty_like(expected)
+        super().backward(ordered, counts, n_jobs)
+        expected.flat[self._by_place] = counts
+
+    def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
+        """Draw in the order of places, by which the labels are then known."""
+        ordered = transitions.take(self._by_place)
+        return super().draw(ordered, how, n_jobs)
+
+    def drawn_columns(
+        self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int
+    ) -> SparseColumns:
+        """Look for the places of the labels."""
+        of_state = coordinates % self._n_labels
+        label, following = np.divmod(pairs, self._n_labels)
+        return super().drawn_columns(
+            coordinates - of_state + self._rank[of_state],
+            self._rank[label] * self._n_labels + self._rank[following],
+            draws,
+            n_jobs,
+        )
+
+    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+        """Walk the residuals, eight labels at a time."""
+        self._features.gradient_single(coordinates, self._rank, self._alpha, out, n_jobs)
+
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+        """Look at all labels of every entry."""
+        found: Swept = self._features.sweep_single(
+            self._rank, self._alpha, level, *(pairs or (None, None)), kept, n_jobs
+        )
+        return found

@@ -1,0 +1,1 @@
+"""The joint model on a label tree."""

@@ -1,0 +1,1 @@
+"""The methods that proximal quasi-Newton is compared with."""

@@ -1,0 +1,233 @@
+"""Proximal gradient descent, plain (ISTA) and accelerated (FISTA with restart).
+
+The step is the minimiser of ``g·d + (L/2)‖d‖² + Ω(w + d)``, the proximal quasi-Newton step with
+``B = L I``; L doubles until the quadratic lies above the loss at the new point (Beck and Teboulle
+2009). A coordinate with ``w_j = 0`` and ``|g_j| ≤ λ`` does not move in such a step, so the sweep
+above λ is all the method needs: it works on sparse vectors and is exact for any number of
+parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector, union
+from proxqn.solvers.certificate.bound import Status
+from proxqn.solvers.curvature import scale
+from proxqn.solvers.recording import Callback, Point, Recorder, Solution, spread
+from proxqn.solvers.working_set import WorkingSet
+
+_ROUNDING = 8 * float(np.finfo(float).eps)  # relative error of a sum of losses, with room
+_BLURRED = 1e-10  # changes of the loss below this fraction of it are not compared
+
+
+@final
+@dataclass(frozen=True)
+class ProxGD:
+    """Settings of proximal gradient descent.
+
+    Parameters
+    ----------
+    accelerated : bool
+        FISTA: gradients at an extrapolated point (a second forward pass an iteration), restarted
+        whenever the extrapolation points uphill (O'Donoghue and Candès 2015).
+    curvature : float or None
+        The first L; None measures it along the first direction, one forward pass.
+    growth : float
+        L is multiplied by this after a refused trial.
+    relaxation : float
+        L is multiplied by this after an accepted step (FISTA: only after a restart, since its rate
+        needs an L that does not fall).
+    max_trials : int
+        Trials in one iteration.
+
+    Examples
+    --------
+    >>> from proxqn.minimization import minimize
+    >>> result = minimize(lambda w: ((w[0] - 3.0) ** 2, 2.0 * (w - 3.0)), 1.0, x0=np.zeros(1),
+    ...                   solver=ProxGD())
+    >>> result.x.round(3)
+    array([2.5])
+    """
+
+    accelerated: bool = False
+    curvature: float | None = None
+    growth: float = 2.0
+    relaxation: float = 0.9
+    max_trials: int = 60
+
+    def __post_init__(self) -> None:
+        if self.curvature is not None and not 0.0 < self.curvature < math.inf:
+            raise ValueError(
+                "curvature must be a finite number above 0 or None to measure it, "
+                f"got {self.curvature!r}."
+            )
+        if not self.growth > 1.0:
+            raise ValueError(f"growth must be above 1, got {self.growth!r}.")
+        if not 0.0 < self.relaxation <= 1.0:
+            raise ValueError(f"relaxation must be above 0 and at most 1, got {self.relaxation!r}.")
+
+    def minimize(
+        self,
+        oracle: Oracle,
+        penalty: Penalty,
+        start: SparseVector,
+        *,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
+        record = Recorder(
+            MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
+        )
+        run = _Accelerated(self, record) if self.accelerated else _Plain(self, record)
+        return record.solution(run.solve, start)
+
+
+@final
+@dataclass(frozen=True)
+class _Trial:
+    """A point that the quadratic model lies above."""
+
+    w: Floats
+    loss: float
+    trials: int
+
+
+class _Backtracking:
+    """L, and the search for it."""
+
+    def __init__(self, settings: ProxGD, record: Recorder) -> None:
+        self.settings, self.record = settings, record
+        self.oracle, self.penalty = record.oracle, record.penalty
+        self.L = settings.curvature or 1.0
+        self.tested = False  # whether the last trial told anything about L
+
+    def first_curvature(self, at: WorkingSet, loss: float) -> None:
+        if self.settings.curvature is None:
+            self.L = scale.measure(self.oracle, self.penalty, at, loss)
+
+    def step(self, at: WorkingSet, loss: float) -> _Trial | None:
+        """Find L with ``ℓ(w + d) ≤ ℓ(w) + g·d + (L/2)‖d‖²``; None where no step is left.
+
+        Near the optimum the terms to compare drown in the rounding of ℓ, which would drive L to
+        infinity: there the last L that was tested in earnest is kept.
+        """
+        self.tested = False
+        for trial in range(1, self.settings.max_trials + 1):
+            w = self.penalty.prox(at.w - at.g / self.L, self.L)
+            d = w - at.w
+            if not d.any():
+                return None
+            self.oracle.move(SparseVector(at.coordinates, d).nonzero())
+            value = self.oracle.value_at(1.0)
+            slope, quadratic = float((at.g * d).sum()), 0.5 * self.L * float((d * d).sum())
+            self.tested = max(abs(slope), quadratic) > _BLURRED * abs(loss)
+            above = loss + slope + quadratic + _ROUNDING * abs(loss)
+            if not self.tested:
+                above = loss + _BLURRED * abs(loss)
+            if math.isfinite(value) and value <= above:
+                return _Trial(w, value, trial)
+            self.L *= self.settings.growth
+        return None
+
+    def relax(self) -> None:
+        if self.tested:
+            self.L *= self.settings.relaxation
+
+
+@final
+class _Plain:
+    """Gradient, proximal step, repeat."""
+
+    def __init__(self, settings: ProxGD, record: Recorder) -> None:
+        self.record, self.search = record, _Backtracking(settings, record)
+
+    def solve(self, start: SparseVector) -> Status:
+        record, search = self.record, self.search
+        status = record.begin(start)
+        if status is not None:
+            return status
+        at, status = record.look(record.penalty.lam, record.point.weights, record.point.loss)
+        if status is None:
+            search.first_curvature(at, record.point.loss)
+        while status is None and (status := record.consult()) is None:
+            trial = search.step(at, record.point.loss)
+            if trial is None:
+                return Status.STALLED
+            record.oracle.accept(1.0)
+            weights = SparseVector(at.coordinates, trial.w).nonzero()
+            objective = trial.loss + record.penalty.value(weights.values)
+            record.advance(
+                Point(weights, trial.loss, objective), step=1.0 / search.L, trials=trial.trials
+            )
+            search.relax()
+            at, status = record.look(record.penalty.lam, weights, trial.loss)
+        return status
+
+
+@final
+class _Accelerated:
+    """FISTA: the oracle stands at y, the iterate is w, the one before it ``previous``."""
+
+    def __init__(self, settings: ProxGD, record: Recorder) -> None:
+        self.record, self.search = record, _Backtracking(settings, record)
+        self.momentum = 1.0  # t_k
+        self.loss = math.inf  # ℓ(y)
+
+    def solve(self, start: SparseVector) -> Status:
+        record, search = self.record, self.search
+        status = record.begin(start)
+        if status is not None:
+            return status
+        self.loss = record.point.loss
+        at, status = record.look(record.penalty.lam, record.point.weights, self.loss)
+        if status is None:
+            search.first_curvature(at, self.loss)
+        while status is None and (status := record.consult()) is None:
+            trial = search.step(at, self.loss)
+            if trial is None:
+                return Status.STALLED
+            y = self._extrapolate(at, trial)
+            at, status = record.look(record.penalty.lam, y, self.loss)
+            if status is Status.KKT:  # proved for y, so y is what we return
+                objective = self.loss + record.penalty.value(y.values)
+                record.point = Point(y, self.loss, objective)
+        return status
+
+    def _extrapolate(self, at: WorkingSet, trial: _Trial) -> SparseVector:
+        """Record w, and move on to ``y = w + ((t_k - 1)/t_{k+1}) (w - previous)``."""
+        record, previous = self.record, self.record.point
+        coordinates = union(at.coordinates, previous.weights.coordinates)
+        w = spread(SparseVector(at.coordinates, trial.w), coordinates)
+        old = spread(previous.weights, coordinates)
+        y = spread(SparseVector(at.coordinates, at.w), coordinates)
+        weights = SparseVector(coordinates, w).nonzero()
+        objective = trial.loss + record.penalty.value(weights.values)
+        uphill = float(((y - w) * (w - old)).sum()) > 0.0 or objective > previous.objective
+        event = "restarted: the extrapolation points uphill" if uphill else ""
+        if uphill:
+            self.momentum = 1.0
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.momentum**2))
+        ahead = w + (self.momentum - 1.0) / following * (w - old)
+        self.momentum = following
+        if np.array_equal(ahead, w):
+            self.loss = trial.loss
+        else:
+            record.oracle.move(SparseVector(coordinates, ahead - y).nonzero())
+            self.loss = record.oracle.value_at(1.0)
+        record.oracle.accept(1.0)
+        record.advance(
+            Point(weights, trial.loss, objective),
+            step=1.0 / self.search.L,
+            trials=trial.trials,
+            event=event,
+        )
+        if uphill:
+            self.search.relax()
+        return SparseVector(coordinates, ahead).nonzero()

@@ -1,0 +1,106 @@
+"""Curvature from drawn labelings: its mean is the Hessian, whoever draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.problems import full_gradient, go_to, random_chain, random_weights
+
+from proxqn.losses.chain import oracle as chain
+from proxqn.losses.chain import reference
+from proxqn.problem import SparseVector
+
+
+def everything(oracle):
+    return np.arange(oracle.n_coordinates, dtype=np.int64)
+
+
+def as_matrix(columns):
+    shape = (columns.n_rows, len(columns.start) - 1)
+    return sp.csc_array((columns.value, columns.row, columns.start), shape=shape).toarray()
+
+
+def hessian(oracle, w, *, step=1e-5):
+    """Return the Hessian by differences of gradients."""
+    rows = []
+    for i in range(oracle.n_coordinates):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = np.zeros(oracle.n_coordinates)
+            moved[w.coordinates] = w.values
+            moved[i] += sign * step
+            go_to(oracle, SparseVector(everything(oracle), moved))
+            ends.append(full_gradient(oracle))
+        rows.append((ends[0] - ends[1]) / (2.0 * step))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_rows", [3, 60])  # a few of the sequences; several pairs of each
+def test_mean_is_the_hessian(weighted, n_rows):
+    problem = random_chain(3, n_labels=3, n_features=3, n_sequences=15, max_length=4)
+    problem = problem.with_weights(1) if weighted else problem
+    oracle = problem.oracle()
+    w = random_weights(oracle, 2, scale=0.7)
+    expected = hessian(oracle, w)
+    go_to(oracle, w)
+    total, n = np.zeros_like(expected), 6000 if n_rows == 3 else 600
+    for seed in range(n):
+        J = as_matrix(oracle.sample_curvature(everything(oracle), n_rows, seed))
+        total += J.T @ J
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(total / n, expected, atol=0.05 * size)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n_labels=st.integers(1, 9),
+    n_sequences=st.integers(1, 20),
+    binary=st.booleans(),
+    n_rows=st.integers(0, 200),
+)
+def test_reference_draws_the_same(seed, n_labels, n_sequences, binary, n_rows):
+    problem = random_chain(seed, n_labels=n_labels, n_sequences=n_sequences, binary=binary)
+    problem = problem.with_weights(seed)
+    found = []
+    for options in ({}, {"n_jobs": 2}, {"kernels": reference}):
+        oracle = problem.oracle(**options)
+        go_to(oracle, random_weights(oracle, seed))
+        some = everything(oracle)[:: 1 + seed % 3]
+        found.append(as_matrix(oracle.sample_curvature(some, n_rows, seed % 1000)))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-6)
+
+
+def test_single_precision_draws_as_much_curvature(monkeypatch):
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
+    problem = random_chain(5, n_labels=11, n_features=8, n_sequences=40)
+    drawn = []
+    for single in (False, True):
+        oracle = problem.oracle()
+        oracle.set_single(single)
+        go_to(oracle, random_weights(oracle, 1))
+        J = as_matrix(oracle.sample_curvature(everything(oracle), 150, 0))
+        drawn.append(J.T @ J)  # runs may be in another order of labels, and so of draws
+    sizes = [np.trace(hessian) for hessian in drawn]
+    assert sizes[0] > 0.0
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.3)
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+def test_scores_far_apart(scale):
+    problem = random_chain(7, n_labels=5)
+    oracle = problem.oracle()
+    go_to(oracle, random_weights(oracle, 1, scale=scale))
+    J = oracle.sample_curvature(everything(oracle), 100, 0)
+    assert np.isfinite(J.value).all()
+
+
+def test_none_for_other_inference():
+    problem = random_chain(7)
+    oracle = problem.oracle()
+    oracle.run_on(object())
+    assert oracle.sample_curvature(everything(oracle), 100, 0) is None

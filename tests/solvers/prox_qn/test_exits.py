@@ -1,0 +1,249 @@
+"""How the whole method ends: at limits, interrupted, and with oracles that misbehave."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.problems import SETTINGS, objective, small_problem
+
+from proxqn import lambda_max, minimize
+from proxqn.losses.function import FunctionOracle
+from proxqn.penalties import ElasticNet
+from proxqn.problem import Oracle, SparseVector
+from proxqn.solvers.certificate.bound import Status
+
+# --- exits -----------------------------------------------------------------------------------
+
+
+@SETTINGS
+@pytest.mark.parametrize("max_iter", [0, 1, 3])
+def test_max_iter(settings, max_iter):
+    result = minimize(small_problem(0).oracle(), 0.1, solver=settings, tol=0, max_iter=max_iter)
+    assert result.status is Status.MAX_ITER
+    assert not result.success
+    assert result.nit == max_iter
+    assert result.message == Status.MAX_ITER.value
+    assert result.gap >= 0
+    assert math.isfinite(result.gap)
+
+
+def test_max_iter_of_none_at_all_still_certifies_the_start():
+    problem = small_problem(0)
+    result = minimize(problem.oracle(), 0.1, max_iter=0)
+    assert result.fun == pytest.approx(problem.lengths.sum() * np.log(problem.n_labels))
+    assert result.kkt == pytest.approx(lambda_max(problem.oracle()) - 0.1)
+
+
+def test_the_callback_sees_every_iteration_and_can_stop():
+    rows = []
+
+    def callback(row):
+        rows.append(row)
+        return len(rows) == 4
+
+    result = minimize(small_problem(0).oracle(), 0.1, tol=0, callback=callback)
+    assert result.status is Status.CALLBACK
+    assert [row.iteration for row in rows] == [0, 1, 2, 3]
+    assert result.nit == 3
+    assert rows[-1].objective == result.fun
+
+
+@SETTINGS
+def test_tol_zero_ends(settings):
+    """At the limit of precision there is nothing to gain: it must say so, or reach max_iter."""
+    result = minimize(small_problem(0).oracle(), 1.0, solver=settings, tol=0, max_iter=600)
+    assert result.status in (Status.STALLED, Status.MAX_ITER, Status.GAP)
+    assert result.gap <= 1e-9 * result.fun
+    objectives = result.trace.column("objective")
+    assert objectives[-1] <= objectives.min() * (1 + 1e-13)
+
+
+@pytest.mark.parametrize("bad", [math.inf, math.nan])
+def test_a_loss_that_is_not_finite_at_the_start_fails_in_words(bad):
+    result = minimize(lambda w: (bad, np.zeros(3)), 1.0, x0=np.zeros(3))
+    assert result.status is Status.NOT_FINITE
+    assert not result.success
+    assert "not finite" in result.message
+
+
+def test_a_gradient_that_is_not_a_number_is_not_convergence():
+    result = minimize(lambda w: (1.0, np.full(3, np.nan)), 1.0, x0=np.zeros(3))
+    assert not result.success
+
+
+# --- interrupts ------------------------------------------------------------------------------
+
+
+class Interrupted(Oracle):
+    """Presses Ctrl-C in the middle of the n-th call, once."""
+
+    def __init__(self, oracle: Oracle, at_call: int) -> None:
+        self.oracle, self.left = oracle, at_call
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+    @property
+    def n_coordinates(self):
+        return self.oracle.n_coordinates
+
+    @property
+    def n_parameters(self):
+        return self.oracle.n_parameters
+
+    @property
+    def n_samples(self):
+        return self.oracle.n_samples
+
+    @property
+    def pass_cost(self):
+        return self.oracle.pass_cost
+
+    def curvatures(self, coordinates):
+        return self.oracle.curvatures(coordinates)
+
+    def reset(self):
+        self.oracle.reset()
+
+    def move(self, direction):
+        self._count()
+        self.oracle.move(direction)
+
+    def value_at(self, step):
+        value = self.oracle.value_at(step)
+        self._count()
+        return value
+
+    def accept(self, step):
+        self.oracle.accept(step)
+        self._count()
+
+    def gradient(self, coordinates):
+        self._count()
+        return self.oracle.gradient(coordinates)
+
+    def sweep(self, level):
+        self._count()
+        return self.oracle.sweep(level)
+
+    def sample_losses(self):
+        return self.oracle.sample_losses()
+
+    def sample_curvature(self, coordinates, n_rows, seed):
+        self._count()
+        return self.oracle.sample_curvature(coordinates, n_rows, seed)
+
+
+@pytest.mark.parametrize("at_call", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 23, 31, 46])
+def test_ctrl_c_returns_the_last_accepted_iterate(at_call):
+    problem = small_problem(4)
+    n = problem.oracle().n_coordinates
+    x0 = np.where(np.arange(n) % 5 == 0, 0.01, 0.0)
+    whole = minimize(problem.oracle(), 0.2, x0=x0, tol=1e-9)
+    cut = minimize(Interrupted(problem.oracle(), at_call), 0.2, x0=x0, tol=1e-9)
+    assert cut.status is Status.INTERRUPTED
+    assert "interrupted" in cut.message
+    assert not cut.success
+    assert cut.fun in [row.objective for row in whole.trace]  # an iterate, not a rejected trial
+    assert cut.fun == pytest.approx(objective(problem.oracle(), cut.x, 0.2), rel=1e-12)
+
+
+def test_ctrl_c_before_the_first_value_returns_the_start():
+    problem = small_problem(4)
+    x0 = np.ones(problem.oracle().n_coordinates)
+    cut = minimize(Interrupted(problem.oracle(), 1), 0.2, x0=x0)
+    assert cut.status is Status.INTERRUPTED
+    np.testing.assert_array_equal(cut.x.toarray(), x0)
+
+
+def test_ctrl_c_in_the_callback():
+    def callback(row):
+        if row.iteration == 3:
+            raise KeyboardInterrupt
+
+    result = minimize(small_problem(4).oracle(), 0.2, callback=callback, tol=1e-9)
+    assert result.status is Status.INTERRUPTED
+    assert result.nit == 3
+
+
+def test_other_exceptions_are_not_swallowed():
+    def callback(row):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        minimize(small_problem(4).oracle(), 0.2, callback=callback)
+
+
+# --- oracles that misbehave ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [math.inf, math.nan, -math.inf])
+@SETTINGS
+def test_trials_that_are_not_finite_are_stepped_back_from(bad, settings):
+    """A loss that leaves its domain on long steps: -log x has none for x ≤ 0."""
+    rng = np.random.default_rng(0)
+    A = rng.uniform(0.5, 2.0, (20, 4))
+
+    def loss(w):
+        x = 1.0 + A @ w
+        if (x <= 0).any():
+            return bad, np.full(4, bad)
+        return float(-np.log(x).sum() + 30 * w.sum() + 20 * w @ w), (-A.T @ (1 / x) + 30 + 40 * w)
+
+    result = minimize(loss, 0.5, x0=np.zeros(4), solver=settings, tol=1e-6)
+    assert result.status is Status.KKT
+    assert math.isfinite(result.fun)
+    g = loss(result.x)[1]
+    residual = ElasticNet(0.5).min_norm_subgradient(result.x, g)
+    assert np.abs(residual).max() <= 1e-6 * 0.5
+
+
+@pytest.mark.parametrize(("wrong", "offset"), [("sign", 0.0), ("sign", 1e6), ("random", 0.0)])
+@SETTINGS
+def test_a_wrong_gradient_stalls_in_words(wrong, offset, settings):
+    """No step along such directions lowers f; the run must end soon, not at max_iter.
+
+    With a large f a short step uphill disappears in its rounding: that is no progress either.
+    """
+    rng = np.random.default_rng(0)
+    calls = []
+
+    def loss(w):
+        calls.append(0)
+        g = 2 * (w - 3.0)
+        value = offset + float(((w - 3.0) ** 2).sum())
+        return value, -g if wrong == "sign" else 50 * rng.normal(size=len(w))
+
+    result = minimize(loss, 0.1, x0=np.zeros(8), solver=settings, tol=1e-9, max_iter=100_000)
+    assert result.status is Status.STALLED
+    assert not result.success
+    assert "no step lowers the objective" in result.message
+    assert len(calls) < 20_000
+
+
+def test_a_loss_without_curvature_is_reported_and_survived():
+    """y = 0: no pair is ever learned; every iteration says so."""
+    c = np.array([3.0, -0.5, 0.2])
+    ridge = 0.5
+    result = minimize(lambda w: (c @ w, c), 1.0, l2=ridge, x0=np.zeros(3), tol=1e-6)
+    events = [row.event for row in result.trace if row.event]
+    assert result.success
+    assert any("curvature" in event for event in events)
+    np.testing.assert_allclose(result.x, [-(3.0 - 1.0) / ridge, 0.0, 0.0], rtol=1e-4)
+
+
+def test_function_oracle_keeps_only_the_accepted_trial():
+    oracle = FunctionOracle(lambda w: (float(w @ w), 2 * w), 2)
+    oracle.move(SparseVector(np.array([0]), np.array([1.0])))
+    oracle.value_at(4.0)
+    oracle.value_at(0.5)
+    oracle.accept(0.5)
+    np.testing.assert_array_equal(oracle.gradient(np.array([0, 1])), [1.0, 0.0])
+    oracle.move(SparseVector(np.array([1]), np.array([1.0])))
+    oracle.value_at(7.0)
+    oracle.reset()
+    assert oracle.value_at(1.0) == 0.0
