@@ -1,0 +1,188 @@
+// Python's view of linear chains: forward and backward, Viterbi, draws. The NumPy reference is
+// src/proxqn/losses/chain/reference.py.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/exponential.hpp"
+#include "chain/draws.hpp"
+#include "chain/forward_backward.hpp"
+#include "chain/viterbi.hpp"
+#include "products/double_products.hpp"
+#include "python/arrays.hpp"
+#include "python/features.hpp"
+
+namespace proxqn::python {
+
+using namespace nb::literals;
+
+using Int32Array = Array<std::int32_t>;
+using DrawsResult = std::tuple<Int32Array, Int32Array, Int32Array, Int32Array, Int32Array,
+                               Int32Array, Int32Array, Array<float>>;
+static DrawsResult to_numpy(chain::Draws&& d) {
+  return {to_numpy(std::move(d.slot)),        to_numpy(std::move(d.run)),
+          to_numpy(std::move(d.first)),       to_numpy(std::move(d.second)),
+          to_numpy(std::move(d.edge_run)),    to_numpy(std::move(d.edge_first)),
+          to_numpy(std::move(d.edge_second)), to_numpy(std::move(d.scale))};
+}
+
+template <class S>
+class ChainKernel {
+ public:
+  ChainKernel(Array<const std::int64_t> first, Array<const std::int32_t> width,
+              Array<const std::int32_t> length, Array<const std::int32_t, 2> lane_length,
+              Array<const std::int32_t, 2> lane_sequence, Array<const std::int64_t> chunk,
+              std::optional<Array<const std::int32_t>> labels,
+              std::optional<Array<const double>> weights, Array<S, 2> scores)
+      : first_(first), width_(width), length_(length), lane_length_(lane_length),
+        lane_sequence_(lane_sequence), chunk_(chunk), labels_(labels), weights_(weights),
+        scores_(scores), log_domain_(first.shape(0), 0), scale_(new S[kRows ? 0 : stride()]) {
+    expect(!labels || static_cast<std::int64_t>(labels->shape(0)) == stride(),
+           "one label a slot expected");
+    expect(lane_length.shape(0) == first.shape(0) && lane_length.shape(1) == kLanes,
+           "lane_length must have shape (n_batches, 8)");
+  }
+
+  bool forward(Array<S, 2> alpha, Array<const double, 2> transitions, Array<double> losses,
+               int n_jobs) {
+    const auto c = chain(alpha, transitions);
+    double* out = losses.data();
+    nb::gil_scoped_release release;
+    return chain::forward(c, n_jobs, out);
+  }
+
+  void backward(Array<S, 2> alpha, Array<const double, 2> transitions, Array<double, 2> pairs,
+                int n_jobs) {
+    const auto c = chain(alpha, transitions);
+    double* out = pairs.data();
+    nb::gil_scoped_release release;
+    chain::backward(c, n_jobs, out);
+  }
+
+  // Scores, forward and backward at once; the array of scores is not touched.
+  void evaluate(const FeatureKernel& data, Array<const std::int64_t> coordinates,
+                Array<const double> weights, Array<double, 2> alpha,
+                Array<const double, 2> transitions, Array<double> losses, Array<double, 2> pairs,
+                int n_jobs)
+    requires std::is_same_v<S, double>
+  {
+    const auto c = chain(alpha, transitions);
+    const auto f = data.features();
+    expect(coordinates.shape(0) == weights.shape(0), "one weight a coordinate expected");
+    nb::gil_scoped_release release;
+    const std::int64_t L = c.n_labels;
+    const products::ByLabel by(f, coordinates.data(), coordinates.shape(0), L);
+    auto put = [&](std::int64_t begin, std::int64_t end, double* scores) {
+      products::window_scores(f, by, coordinates.data(), weights.data(), L, begin, end, c.stride,
+                              scores);
+    };
+    chain::evaluate(c, n_jobs, put, losses.data(), pairs.data());
+  }
+
+  DrawsResult draw(Array<const double, 2> transitions, std::int64_t n_pairs, double share,
+                   std::uint64_t seed, int n_jobs) {
+    const auto c = chain(scores_, transitions);
+    chain::Draws draws;
+    {
+      nb::gil_scoped_release release;
+      draws = chain::draw(c, {n_pairs, share, seed}, n_jobs);
+    }
+    return to_numpy(std::move(draws));
+  }
+
+  void viterbi(Array<const double, 2> transitions, Array<std::int32_t> path, int n_jobs)
+    requires std::is_same_v<S, double>
+  {
+    const auto c = chain(scores_, transitions);
+    std::int32_t* out = path.data();
+    nb::gil_scoped_release release;
+    chain::viterbi(c, n_jobs, out);
+  }
+
+ private:
+  chain::ChainOf<S> chain(const Array<S, 2>& alpha, const Array<const double, 2>& transitions) {
+    const auto L = static_cast<std::int64_t>(transitions.shape(0));
+    expect(alpha.shape(0) == scores_.shape(0) && alpha.shape(1) == scores_.shape(1),
+           "alpha must have the shape of scores");
+    expect(
+        static_cast<std::int64_t>(transitions.shape(1)) == L &&
+            static_cast<std::int64_t>(scores_.shape(0)) == (kRows ? whole_eights(L) / kLanes : L),
+        "transitions must have shape (n_labels, n_labels)");
+    return {L,
+            stride(),
+            static_cast<std::int64_t>(first_.shape(0)),
+            static_cast<std::int64_t>(chunk_.shape(0)) - 1,
+            first_.data(),
+            width_.data(),
+            length_.data(),
+            lane_length_.data(),
+            lane_sequence_.data(),
+            chunk_.data(),
+            labels_ ? labels_->data() : nullptr,
+            weights_ ? weights_->data() : nullptr,
+            scores_.data(),
+            alpha.data(),
+            scale_.get(),
+            log_domain_.data(),
+            transitions.data()};
+  }
+
+  Array<const std::int64_t> first_;
+  Array<const std::int32_t> width_, length_;
+  Array<const std::int32_t, 2> lane_length_, lane_sequence_;
+  Array<const std::int64_t> chunk_;
+  std::optional<Array<const std::int32_t>> labels_;
+  std::optional<Array<const double>> weights_;
+  static constexpr bool kRows = chain::ChainOf<S>::kRows;
+  std::int64_t stride() const {
+    return static_cast<std::int64_t>(scores_.shape(1)) / (kRows ? kLanes : 1);
+  }
+  Array<S, 2> scores_;
+  std::vector<std::uint8_t> log_domain_;
+  std::unique_ptr<S[]> scale_;
+};
+
+PROXQN_CLONES static void exp_all(const double* x, std::int64_t n, double* out) {
+  for (std::int64_t i = 0; i < n; i += kLanes) store8(out + i, exp8(load8(x + i)));
+}
+
+template <class S>
+static nb::class_<ChainKernel<S>> bind_kernel(nb::module_& m, const char* name) {
+  using Kernel = ChainKernel<S>;
+  using Int32s = Array<const std::int32_t>;
+  using Pairs = Array<const std::int32_t, 2>;
+  return nb::class_<Kernel>(m, name)
+      .def(nb::init<Array<const std::int64_t>, Int32s, Int32s, Pairs, Pairs,
+                    Array<const std::int64_t>, std::optional<Int32s>,
+                    std::optional<Array<const double>>, Array<S, 2>>(),
+           "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
+           "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert())
+      .def("forward", &Kernel::forward, "alpha"_a.noconvert(), "transitions"_a,
+           "losses"_a.noconvert(), "n_jobs"_a)
+      .def("backward", &Kernel::backward, "alpha"_a.noconvert(), "transitions"_a,
+           "pairs"_a.noconvert(), "n_jobs"_a)
+      .def("draw", &Kernel::draw, "transitions"_a, "n_pairs"_a, "share"_a, "seed"_a, "n_jobs"_a);
+}
+
+void bind_chain(nb::module_& m) {
+  bind_kernel<double>(m, "Chain")
+      .def("evaluate", &ChainKernel<double>::evaluate, "features"_a, "coordinates"_a, "weights"_a,
+           "alpha"_a.noconvert(), "transitions"_a, "losses"_a.noconvert(), "pairs"_a.noconvert(),
+           "n_jobs"_a)
+      .def("viterbi", &ChainKernel<double>::viterbi, "transitions"_a, "path"_a.noconvert(),
+           "n_jobs"_a);
+  bind_kernel<float>(m, "SingleChain");
+  m.def(
+      "exp",
+      [](Array<const double> x, Array<double> out) {
+        expect(x.shape(0) % kLanes == 0 && out.shape(0) == x.shape(0),
+               "a multiple of 8 values expected");
+        exp_all(x.data(), x.shape(0), out.data());
+      },
+      "x"_a, "out"_a.noconvert(), "The vectorised exponential, for its test.");
+}
+
+}  // namespace proxqn::python

@@ -1,0 +1,245 @@
+// Names in Python's objects to columns of a matrix, by names/name_table.hpp: for new data of a fitted model.
+//
+// What a name is, is said by Template.expand and expand_item in Python, and these are what the tests
+// compare with. Here only the usual forms are read; for anything else, and for all that is wrong with
+// the data, the functions give None, and the slow way in Python reads it or says what is wrong.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "names/csr_builder.hpp"
+#include "names/name_hash.hpp"
+#include "names/name_table.hpp"
+#include "names/python_text.hpp"
+#include "names/python_tokens.hpp"
+#include "python/arrays.hpp"
+
+namespace proxqn::python {
+
+using namespace nb::literals;
+using names::CsrBuilder;
+using names::NameBatch;
+using names::Piece;
+using names::PiecedName;
+
+// Lists of anything: what is in them is looked at when it is read.
+using AnyList = nb::typed<nb::list, nb::any>;
+// columns, values (none where all are 1), the start of each row, and how many names are not there
+using FoundArrays = std::tuple<Array<std::int32_t>, std::optional<Array<double>>,
+                               Array<std::int64_t>, std::int64_t>;
+static FoundArrays to_numpy(CsrBuilder&& found) {
+  std::optional<Array<double>> values;
+  if (!found.values.empty()) values = to_numpy(std::move(found.values));
+  return {to_numpy(std::move(found.columns)), values, to_numpy(std::move(found.start)),
+          found.n_unseen};
+}
+
+// One %x, %t or %m: which text of which token.
+struct Command {
+  std::size_t source;
+  std::int64_t row;
+  bool absolute;
+  std::vector<Piece> markers;  // at the distances 1, 2, … beyond the end that it can reach
+};
+struct PieceTemplate {
+  std::vector<Piece> literals;  // one more than commands
+  std::vector<Command> commands;
+};
+
+// Templates made ready; each source is a column of the data, or what a command makes of it.
+class TemplateKernel {
+ public:
+  // templates: [(literals, [(source, row, absolute, markers), …]), …]
+  explicit TemplateKernel(AnyList templates) {
+    for (nb::handle given : templates) {
+      const auto literals = nb::cast<std::vector<std::string>>(given[0]);
+      PieceTemplate made;
+      for (const auto& literal : literals) made.literals.push_back(keep(literal));
+      for (nb::handle command : given[1]) {
+        Command c{nb::cast<std::size_t>(command[0]),
+                  nb::cast<std::int64_t>(command[1]),
+                  nb::cast<bool>(command[2]),
+                  {}};
+        for (const auto& marker : nb::cast<std::vector<std::string>>(command[3]))
+          c.markers.push_back(keep(marker));
+        expect(static_cast<std::int64_t>(c.markers.size()) >= std::abs(c.row),
+               "a marker for every distance expected");
+        n_sources_ = std::max(n_sources_, c.source + 1);
+        made.commands.push_back(std::move(c));
+      }
+      expect(made.literals.size() == made.commands.size() + 1, "one more literal than commands");
+      templates_.push_back(std::move(made));
+    }
+  }
+
+  // sources: [(column, results)], results being a dict from texts to texts, or None. No code of
+  // Python runs in here: nothing it holds can be changed meanwhile.
+  std::optional<FoundArrays> find(const names::NameTable& table, nb::list sequences,
+                                  nb::list sources, bool skip_first_tokens) const {
+    expect(sources.size() >= n_sources_, "a source is missing");
+    CsrBuilder found;
+    std::vector<std::vector<Piece>> texts(sources.size());
+    NameBatch names;
+    names::NameSearch search;
+    for (nb::handle sequence : sequences) {
+      if (!is_listed(sequence.ptr())) return std::nullopt;
+      for (std::size_t k = 0; k < sources.size(); ++k)
+        if (!read(sequence.ptr(), sources[k], texts[k])) return std::nullopt;
+      const auto length = static_cast<std::int64_t>(PySequence_Fast_GET_SIZE(sequence.ptr()));
+      std::int64_t begin = 0;  // of the tokens whose names are in the batch
+      for (std::int64_t t = 0; t < length; ++t) {
+        if (t > 0 || !skip_first_tokens)
+          for (const auto& one : templates_) spell(one, texts, t, length, names);
+        if (!names.full() && t + 1 < length) continue;
+        table.find(names, search);
+        const std::int32_t* columns = search.columns.data();
+        for (; begin <= t; ++begin) {
+          const std::size_t n = begin > 0 || !skip_first_tokens ? templates_.size() : 0;
+          found.add_row(columns, nullptr, n);
+          columns += n;
+        }
+        names.clear();
+      }
+    }
+    return to_numpy(std::move(found));
+  }
+
+ private:
+  Piece keep(const std::string& text) {
+    kept_.push_back(text);
+    return Piece(kept_.back());
+  }
+
+  // The texts of one source at all tokens of a sequence.
+  static bool read(PyObject* sequence, nb::handle source, std::vector<Piece>& texts) {
+    const auto column = nb::cast<Py_ssize_t>(source[0]);
+    const nb::object results = source[1];
+    expect(results.is_none() || PyDict_Check(results.ptr()), "results must be a dict, or None");
+    texts.clear();
+    PyObject** rows = PySequence_Fast_ITEMS(sequence);
+    const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence);
+    for (Py_ssize_t t = 0; t < length; ++t) {
+      if (!is_listed(rows[t]) || PySequence_Fast_GET_SIZE(rows[t]) <= column) return false;
+      PyObject* cell = PySequence_Fast_GET_ITEM(rows[t], column);
+      if (!PyUnicode_CheckExact(cell)) return false;
+      if (!results.is_none() && !(cell = PyDict_GetItem(results.ptr(), cell))) return false;
+      const auto text = text_of(cell);
+      if (!text) return false;
+      texts.emplace_back(*text);
+    }
+    return true;
+  }
+
+  static void spell(const PieceTemplate& t, const std::vector<std::vector<Piece>>& texts,
+                    std::int64_t token, std::int64_t length, NameBatch& names) {
+    PiecedName& name = names.next(2 * t.commands.size() + 1);
+    name.add(t.literals[0]);
+    for (std::size_t k = 0; k < t.commands.size(); ++k) {
+      const Command& c = t.commands[k];
+      const std::int64_t at = !c.absolute ? token + c.row : c.row > 0 ? c.row - 1 : length + c.row;
+      if (at >= 0 && at < length) name.add(texts[c.source][at]);
+      else name.add(c.markers[at < 0 ? -at - 1 : at - length]);
+      if (t.literals[k + 1].size) name.add(t.literals[k + 1]);  // the last one seldom has any text
+    }
+  }
+
+  std::deque<std::string> kept_;  // does not move what it holds
+  std::vector<PieceTemplate> templates_;
+  std::size_t n_sources_ = 0;
+};
+
+// Number of columns of the rows of all sequences, which must be lists or tuples of one size; None
+// where they are not.
+static std::optional<Py_ssize_t> row_width(AnyList sequences) {
+  Py_ssize_t width = -1;
+  for (nb::handle sequence : sequences) {
+    if (!is_listed(sequence.ptr())) return std::nullopt;
+    PyObject** rows = PySequence_Fast_ITEMS(sequence.ptr());
+    const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence.ptr());
+    for (Py_ssize_t t = 0; t < length; ++t) {
+      if (!is_listed(rows[t])) return std::nullopt;
+      const Py_ssize_t size = PySequence_Fast_GET_SIZE(rows[t]);
+      if (width >= 0 && size != width) return std::nullopt;
+      width = size;
+    }
+  }
+  if (width < 0) return std::nullopt;
+  return width;
+}
+
+static std::optional<FoundArrays> find_items(const names::NameTable& names, nb::list sequences) {
+  std::vector<PyObject*> items;
+  for (nb::handle sequence : sequences) {
+    if (!is_listed(sequence.ptr())) return std::nullopt;
+    PyObject** first = PySequence_Fast_ITEMS(sequence.ptr());
+    items.insert(items.end(), first, first + PySequence_Fast_GET_SIZE(sequence.ptr()));
+  }
+  auto found = names::find_items(names, items);
+  if (!found) return std::nullopt;
+  return to_numpy(std::move(*found));
+}
+
+class NamesKernel : public names::NameTable {
+ public:
+  NamesKernel(Array<const std::uint8_t> blob, Array<const std::int64_t> offsets)
+      : NameTable(reinterpret_cast<const char*>(blob.data()), offsets.data(),
+                  checked(blob, offsets)),
+        blob_(blob), offsets_(offsets) {}
+
+  // Columns of the names, or None where one of them is no valid text.
+  std::optional<Array<std::int64_t>> find_names(nb::typed<nb::list, nb::str> names) const {
+    std::vector<std::int64_t> columns;
+    columns.reserve(names.size());
+    for (nb::handle given : names) {
+      const auto text = text_of(given.ptr());
+      if (!text) return std::nullopt;
+      const Piece whole(*text);
+      const Piece* room[1];
+      PiecedName name(room);
+      name.add(whole);
+      columns.push_back(find(name));
+    }
+    return to_numpy(std::move(columns));
+  }
+
+ private:
+  static std::int64_t checked(const Array<const std::uint8_t>& blob,
+                              const Array<const std::int64_t>& offsets) {
+    const auto n = static_cast<std::int64_t>(offsets.shape(0)) - 1;
+    expect(n >= 0 && n < INT32_MAX, "expected n_names + 1 offsets");
+    expect(offsets(0) == 0 && offsets(n) == static_cast<std::int64_t>(blob.shape(0)),
+           "offsets must rise from 0 to the size of the blob");
+    for (std::int64_t j = 0; j < n; ++j) expect(offsets(j) <= offsets(j + 1), "offsets must rise");
+    return n;
+  }
+  Array<const std::uint8_t> blob_;
+  Array<const std::int64_t> offsets_;
+};
+
+void bind_names(nb::module_& m) {
+  nb::class_<NamesKernel>(m, "Names")
+      .def(nb::init<Array<const std::uint8_t>, Array<const std::int64_t>>(), "blob"_a, "offsets"_a)
+      .def("twin", &NamesKernel::twin)
+      .def("find", &NamesKernel::find_names, "names"_a)
+      .def(
+          "find_items", [](const NamesKernel& names, AnyList s) { return find_items(names, s); },
+          "sequences"_a);
+  nb::class_<TemplateKernel>(m, "Templates")
+      .def(nb::init<AnyList>(), "templates"_a)
+      .def(
+          "find",
+          [](const TemplateKernel& t, const NamesKernel& names, AnyList s, AnyList sources,
+             bool skip) { return t.find(names, s, sources, skip); },
+          "names"_a, "sequences"_a, "sources"_a, "skip_first_tokens"_a);
+  m.def("row_width", &row_width, "sequences"_a,
+        "Columns of the rows of all sequences, if one number.");
+}
+
+}  // namespace proxqn::python

@@ -1,0 +1,55 @@
+// The tree model one sample at a time, for sgd.hpp and block_descent.hpp: dense node scores s [Kp] in, node
+// probabilities out. Unlike tree/forward_backward.hpp it makes no use of sparse weights: in both methods a sample's
+// step reads and writes all nodes of its features anyway.
+//   path(k) = path(parent(k)) + s_k,   P(leaf) = exp(path(leaf)) / Z,   P(k) = sum over children P(c)
+// in the paper's downward-upward order, with the leaves' largest path subtracted.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "base/aligned_array.hpp"
+#include "base/exponential.hpp"
+#include "base/simd.hpp"
+
+namespace proxqn::rivals {
+
+struct TreeSoftmax {
+  std::int64_t n_nodes, n_leaves;
+  const std::int32_t *parent, *leaf_nodes;
+  Scratch path, leaf;  // [K], [n_leaves padded to vectors]
+  TreeSoftmax(std::int64_t K, std::int64_t leaves, const std::int32_t* parent_,
+              const std::int32_t* leaf_nodes_)
+      : n_nodes(K), n_leaves(leaves), parent(parent_), leaf_nodes(leaf_nodes_), path(scratch(K)),
+        leaf(scratch(whole_eights(leaves))) {}
+
+  // exp(path - high) into leaf; returns high + log Z and keeps Z.
+  double Z = 0.0;
+  PROXQN_INLINE double log_partition(const double* s) {
+    path[0] = 0.0;  // the root is on every path: its score cancels
+    for (std::int64_t k = 1; k < n_nodes; ++k) path[k] = path[parent[k]] + s[k];
+    double high = path[leaf_nodes[0]], total = 0.0;
+    for (std::int64_t y = 0; y < n_leaves; ++y) high = max(path[leaf_nodes[y]], high);
+    for (std::int64_t y = 0; y < n_leaves; ++y) leaf[y] = path[leaf_nodes[y]] - high;
+    for (std::int64_t y = 0; y < whole_eights(n_leaves); y += 8)
+      store8(leaf.get() + y, exp8(load8(leaf.get() + y)));
+    for (std::int64_t y = 0; y < n_leaves; ++y) total += leaf[y];
+    Z = total;
+    return high + std::log(total);
+  }
+  PROXQN_INLINE double loss(const double* s, std::int32_t truth) {
+    const double log_z = log_partition(s);
+    return log_z - path[leaf_nodes[truth]];
+  }
+  PROXQN_INLINE void marginals(const double* s, double* p) {
+    log_partition(s);
+    std::fill(p, p + n_nodes, 0.0);
+    for (std::int64_t y = 0; y < n_leaves; ++y) p[leaf_nodes[y]] = leaf[y] / Z;
+    for (std::int64_t k = n_nodes - 1; k > 0; --k) p[parent[k]] += p[k];
+  }
+  PROXQN_INLINE void subtract_path(std::int32_t truth, double v, double* g) const {
+    for (std::int32_t k = leaf_nodes[truth]; k >= 0; k = parent[k]) g[k] -= v;
+  }
+};
+
+}  // namespace proxqn::rivals
