@@ -1,0 +1,1 @@
+"""From kept runs to a page: numbers, verdicts, tables, figures, words."""

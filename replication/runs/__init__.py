@@ -1,0 +1,1 @@
+"""Methods, plans and single runs: each made in a process of its own and kept at once."""

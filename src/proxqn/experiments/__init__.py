@@ -1,1 +1,0 @@
-"""The paper's experiments: what is run, and what came out, as data that a page can show."""
