@@ -5,12 +5,14 @@ Public names are loaded on first use, so that ``import proxqn`` stays quick.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__path__.append(f"{__path__[0]}/_old")  # paths of before, with a deprecation line each
+# Paths of before, with a deprecation line each.
+__path__.append(os.path.join(os.path.dirname(__file__), "_old"))
 
 if TYPE_CHECKING:
     from proxqn import datasets

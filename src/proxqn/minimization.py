@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,12 +12,15 @@ import scipy.sparse as sp
 from scipy.optimize import OptimizeResult
 
 from proxqn.losses.function import FunctionOracle, ValueAndGradient
-from proxqn.penalties import ElasticNet
-from proxqn.problem import Floats, Oracle, Penalty, SparseVector
+from proxqn.penalties import ElasticNet, Separable
+from proxqn.problem.oracle import Oracle
+from proxqn.problem.penalty import Penalty
+from proxqn.problem.sparse import Floats, SparseVector
+from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
-from proxqn.solvers.recording import Callback, Solution
+from proxqn.solvers.standing import Solution
 
-Vector = Floats | sp.coo_array
+Vector = Floats | sp.coo_array | SparseVector
 
 
 @runtime_checkable
@@ -36,62 +40,54 @@ class Solver(Protocol):
         """Minimise ℓ + Ω from a starting point."""
 
 
-def _prox_gd() -> Solver:
-    from proxqn.solvers.rivals.prox_gd import ProxGD
+def _rival(module: str, name: str) -> Callable[[], Solver]:
+    def settings() -> Solver:
+        found: Solver = getattr(import_module(f"proxqn.solvers.rivals.{module}"), name)()
+        return found
 
-    return ProxGD()
-
-
-def _owl_qn() -> Solver:
-    from proxqn.solvers.rivals.owl_qn import OWLQN
-
-    return OWLQN()
-
-
-def _sgd() -> Solver:
-    from proxqn.solvers.rivals.sgd import SGD
-
-    return SGD()
-
-
-def _bcd() -> Solver:
-    from proxqn.solvers.rivals.bcd import BCD
-
-    return BCD()
+    return settings
 
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
     "prox-qn": ProxQN,
-    "prox-gd": _prox_gd,
-    "owl-qn": _owl_qn,
-    "sgd": _sgd,
-    "bcd": _bcd,
+    "prox-gd": _rival("prox_gd", "ProxGD"),
+    "owl-qn": _rival("owl_qn", "OWLQN"),
+    "sgd": _rival("sgd", "SGD"),
+    "bcd": _rival("bcd", "BCD"),
 }
 
 
 def minimize(
     oracle: Oracle | ValueAndGradient,
-    lam: float,
+    lam: float | Floats | None = None,
     *,
-    l2: float = 0.0,
+    l2: float | Floats = 0.0,
+    bounds: tuple[Any, Any] | None = None,
+    penalty: Penalty | None = None,
     x0: Vector | None = None,
     solver: str | Solver = "prox-qn",
     tol: float = 1e-4,
     max_iter: int = 1000,
     callback: Callback | None = None,
 ) -> Any:
-    """Minimise ``ℓ(w) + lam ‖w‖₁ + (l2/2) ‖w‖²`` for an expensive smooth convex ℓ.
+    """Minimise ``ℓ(w) + Σ_j lam_j |w_j| + (l2_j/2) w_j²`` for an expensive smooth convex ℓ.
 
     Parameters
     ----------
     oracle : Oracle or callable
         The loss: an :class:`~proxqn.problem.Oracle`, or a function ``fun(w) -> (value, gradient)``
         of a dense vector; then ``x0`` gives its length.
-    lam : float
-        λ, against the sum of the losses.
-    l2 : float
-        An optional ridge term.
-    x0 : array or 1-D sparse array, optional
+    lam : float or array
+        λ, against the sum of the losses; one for all weights or one for each. 0 leaves a weight
+        unpenalised.
+    l2 : float or array
+        Optional ridge terms.
+    bounds : pair of floats or arrays, optional
+        ``(lower, upper)`` with ``lower ≤ 0 ≤ upper``; ``(0, np.inf)`` for weights that are not
+        negative.
+    penalty : Penalty, optional
+        One of your own, in place of ``lam``, ``l2`` and ``bounds``.
+    x0 : array, 1-D sparse array or SparseVector, optional
         The starting point; zero by default.
     solver : str or settings object
         ``"prox-qn"``, ``"prox-gd"``, ``"owl-qn"``, ``"sgd"`` or ``"bcd"`` with default settings, or
@@ -99,7 +95,7 @@ def minimize(
         that give them single samples or blocks: chains and trees do, a function does not.
     tol : float
         Stop when the duality gap is at most ``tol`` times the objective; where no gap is known,
-        when the largest subgradient entry is at most ``tol·lam``.
+        when the largest subgradient entry is at most ``tol·lam`` (the smallest λ above 0).
     max_iter : int
         At most this many iterations.
     callback : callable, optional
@@ -108,10 +104,11 @@ def minimize(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        ``x`` (a 1-D sparse array for an oracle, dense for a function), ``fun``, ``success``,
-        ``status``, ``message``, ``nit``, ``nfev`` (forward passes), ``njev`` (backward passes),
-        ``gap``, ``kkt``, ``nnz``, ``trace``; ``certified``: whether a gap is known; ``convex``:
-        whether the loss is, without which no gap exists.
+        ``x`` (a 1-D sparse array for an oracle, dense for a function), ``weights`` (the same as a
+        :class:`~proxqn.problem.SparseVector`), ``fun``, ``success``, ``status``, ``message``,
+        ``nit``, ``nfev`` (forward passes), ``njev`` (backward passes), ``gap``, ``kkt``, ``nnz``,
+        ``trace``; ``certified``: whether a gap is known; ``convex``: whether the loss is, without
+        which no gap exists.
 
     Examples
     --------
@@ -125,8 +122,14 @@ def minimize(
     >>> result = minimize(loss, lam=1.0, x0=np.zeros(2), tol=1e-8)
     >>> result.x.round(4), result.nnz
     (array([1.8, 0. ]), 1)
+
+    Its first weight unpenalised, and no weight negative:
+
+    >>> result = minimize(loss, lam=np.array([0.0, 1.0]), bounds=(0.0, np.inf), x0=np.zeros(2))
+    >>> result.x.round(4)
+    array([2., 0.])
     """
-    if x0 is not None and not sp.issparse(x0):
+    if x0 is not None and not isinstance(x0, SparseVector) and not sp.issparse(x0):
         x0 = np.asarray(x0, dtype=np.float64)
     loss = _as_oracle(oracle, x0)
     settings = _settings(solver)
@@ -136,7 +139,7 @@ def minimize(
         raise ValueError(f"max_iter must be 0 or above, got {max_iter!r}.")
     solution = settings.minimize(
         loss,
-        ElasticNet(lam, l2),
+        _as_penalty(penalty, lam, l2, bounds, loss.n_coordinates),
         _as_sparse(x0, loss.n_coordinates),
         tol=tol,
         max_iter=max_iter,
@@ -147,10 +150,27 @@ def minimize(
 
 def lambda_max(oracle: Oracle) -> float:
     """Return the smallest λ for which w = 0 is optimal: ``‖∇ℓ(0)‖_∞``."""
-    oracle.reset()
-    oracle.value_at(0.0)
-    oracle.accept(0.0)
-    return oracle.sweep(np.inf).largest
+    return oracle.at(SparseVector.empty()).sweep(np.inf).largest
+
+
+def _as_penalty(
+    penalty: Penalty | None, lam: Any, l2: Any, bounds: tuple[Any, Any] | None, n: int
+) -> Penalty:
+    if penalty is not None:
+        if lam is not None or bounds is not None or np.any(l2):
+            raise ValueError(
+                "pass either penalty or lam, l2 and bounds: a penalty says all that they say."
+            )
+        return penalty
+    if lam is None:
+        raise ValueError("lam is missing: a number or an array, or a penalty in its place.")
+    constant = np.ndim(lam) == 0 and np.ndim(l2) == 0 and bounds is None
+    if constant and lam != 0:
+        return ElasticNet(lam, l2)
+    lower, upper = bounds if bounds is not None else (-math.inf, math.inf)
+    chosen = Separable(lam, l2, lower, upper)
+    chosen.check_size(n)
+    return chosen
 
 
 def _settings(solver: str | Solver) -> Solver:
@@ -172,7 +192,7 @@ def _as_oracle(loss: Oracle | ValueAndGradient, x0: Vector | None) -> Oracle:
         raise TypeError(
             f"expected an Oracle or a function w -> (value, gradient), got {type(loss).__name__}."
         )
-    if x0 is None:
+    if x0 is None or isinstance(x0, SparseVector):
         raise ValueError("x0 is needed with a function: its length is the number of variables.")
     return FunctionOracle(loss, x0.shape[0])
 
@@ -180,6 +200,8 @@ def _as_oracle(loss: Oracle | ValueAndGradient, x0: Vector | None) -> Oracle:
 def _as_sparse(x0: Vector | None, n: int) -> SparseVector:
     if x0 is None:
         return SparseVector.empty()
+    if isinstance(x0, SparseVector):
+        return x0
     if x0.shape != (n,):
         raise ValueError(f"x0 must have shape ({n},), got {x0.shape}.")
     if sp.issparse(x0):
@@ -202,6 +224,7 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
     result: Any = OptimizeResult()
     result.update(
         x=x.toarray() if isinstance(oracle, FunctionOracle) else x,
+        weights=weights,
         fun=solution.objective,
         success=solution.status.success,
         status=solution.status,

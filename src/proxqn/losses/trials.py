@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proxqn import _kernels
-from proxqn.problem import SparseVector
+from proxqn.problem.sparse import SparseVector
 
 
 def moved(w: SparseVector, d: SparseVector, step: float) -> SparseVector:

@@ -1,14 +1,16 @@
-"""Penalties: ℓ1, and ℓ1 plus a ridge term."""
+"""One λ and one ridge for all weights: the penalty of every paper, and of most fits."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, Penalty
+from proxqn.problem.penalty import Local, Penalty
+from proxqn.problem.sparse import Ints
 
 
 @final
@@ -21,8 +23,8 @@ class ElasticNet(Penalty):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> ElasticNet(lam=1.0).prox(np.array([3.0, -2.5]), curvature=1.0)
+    >>> net = ElasticNet(lam=1.0)
+    >>> net.on(np.array([4, 7])).prox(np.array([3.0, -2.5]), curvature=1.0)
     array([ 2. , -1.5])
     """
 
@@ -30,43 +32,23 @@ class ElasticNet(Penalty):
     l2: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.lam, int | float | np.number) and 0 < self.lam < math.inf):
+        if not (isinstance(self.lam, int | float | np.number) and 0.0 < self.lam < math.inf):
             raise ValueError(
                 f"lam must be a finite number above 0, got {self.lam!r}. It multiplies the l1 norm "
                 "against the sum of the losses; start from a tenth of proxqn.lambda_max(oracle)."
             )
-        if not (isinstance(self.l2, int | float | np.number) and 0 <= self.l2 < math.inf):
+        if not (isinstance(self.l2, int | float | np.number) and 0.0 <= self.l2 < math.inf):
             raise ValueError(f"l2 must be a finite number, 0 or above, got {self.l2!r}.")
 
-    def value(self, w: Floats) -> float:
-        """Return Ω(w)."""
-        ridge = 0.5 * self.l2 * float(np.square(w).sum()) if self.l2 > 0.0 else 0.0
-        return float(self.lam * np.abs(w).sum()) + ridge
+    def on(self, coordinates: Ints) -> Local:
+        """Return the same numbers for all, as arrays of length 1."""
+        return self._local
 
-    def change(self, w: Floats, d: Floats) -> Floats:
-        """Return ``lam (|w_j + d_j| - |w_j|) + l2 d_j (w_j + d_j/2)``.
+    @property
+    def least(self) -> float:
+        """The λ of all."""
+        return float(self.lam)
 
-        Where w_j keeps its sign the first bracket is ±d_j, with no cancellation.
-        """
-        kept = w * (w + d) > 0.0
-        sizes = np.where(kept, np.sign(w) * d, np.abs(w + d) - np.abs(w))
-        return self.lam * sizes + self.l2 * d * (w + 0.5 * d)
-
-    def prox(self, v: Floats, curvature: Floats | float) -> Floats:
-        """Return argmin_w ``curvature/2 ‖w - v‖² + Ω(w)``: soft threshold, then shrink."""
-        size = np.maximum(np.abs(v) - self.lam / curvature, 0.0)
-        return np.sign(v) * size / (1.0 + self.l2 / curvature)
-
-    def min_norm_subgradient(self, w: Floats, g: Floats) -> Floats:
-        """Return the paper's ∂_j f: ``g_j + λ sgn w_j`` off zero, else ``S(g_j, λ)``."""
-        slope = self.lam * np.sign(w)
-        if self.l2 > 0.0:
-            slope += self.l2 * w
-        return g + np.where(w != 0.0, slope, -np.clip(g, -self.lam, self.lam))
-
-    def conjugate(self, g: Floats) -> float:
-        """Return ``Σ max(|g_j| - λ, 0)² / (2 l2)``; without a ridge, 0 or infinity."""
-        excess = np.maximum(np.abs(g) - self.lam, 0.0)
-        if self.l2 > 0.0:
-            return float(np.square(excess).sum() / (2.0 * self.l2))
-        return 0.0 if not excess.any() else math.inf
+    @cached_property
+    def _local(self) -> Local:
+        return Local(*(np.array([float(x)]) for x in (self.lam, self.l2, -math.inf, math.inf)))

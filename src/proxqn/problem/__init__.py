@@ -1,24 +1,24 @@
-"""The seam between losses and solvers: an oracle whose methods have prices, and a penalty."""
+"""The seam between losses and solvers: points and lines whose methods have prices, a penalty."""
 
+from proxqn.problem.meter import Calls, metered
+from proxqn.problem.oracle import DensePoint, Line, Oracle, Point, SpentPointError
+from proxqn.problem.penalty import Local, Penalty
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector, Sweep, union
-from proxqn.problem.stateful import (
-    OPERATIONS,
-    Calls,
-    MeteredOracle,
-    Oracle,
-    Penalty,
-)
 
 __all__ = [
-    "OPERATIONS",
     "Calls",
+    "DensePoint",
     "Floats",
     "Ints",
-    "MeteredOracle",
+    "Line",
+    "Local",
     "Oracle",
     "Penalty",
+    "Point",
     "SparseColumns",
     "SparseVector",
+    "SpentPointError",
     "Sweep",
+    "metered",
     "union",
 ]

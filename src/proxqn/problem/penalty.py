@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 
@@ -106,6 +107,11 @@ class Local:
         if not np.isfinite(best).all():
             return math.inf
         return float((best * (e - 0.5 * ridge * best)).sum())
+
+    def priced(self, g: Floats) -> NDArray[np.bool_]:
+        """Return where a derivative above λ costs Ω* something finite, not infinity."""
+        bound = np.where(g < 0.0, self.upper, -self.lower)
+        return (self.l2 > 0.0) | np.isfinite(bound)
 
     @property
     def bounded(self) -> bool:

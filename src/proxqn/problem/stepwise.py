@@ -5,10 +5,8 @@ descent steps after each sample, and blockwise coordinate descent after each fea
 call from Python would cost more than the work. So an oracle that can serve them hands out an object
 that makes many such steps in one compiled call:
 
-==================  ========================================================================
-``SampleOracle``    ``samples()`` gives :class:`SampleSteps`, for ``solvers/rivals/sgd.py``
-``BlockOracle``     ``blocks()`` gives :class:`BlockSteps`, for ``solvers/rivals/bcd.py``
-==================  ========================================================================
+``samples()`` (``abilities.Steps``) gives :class:`SampleSteps`, for ``solvers/rivals/sgd.py``, and
+``blocks()`` (``abilities.Blocks``) gives :class:`BlockSteps`, for ``solvers/rivals/bcd.py``.
 
 Both keep a dense weight for every coordinate. They share the oracle's data, not its current point.
 """
@@ -19,7 +17,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from proxqn.problem import Floats, Ints, Oracle, SparseVector
+from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 
 class SampleSteps(ABC):
@@ -93,41 +91,3 @@ class BlockSteps(ABC):
     @abstractmethod
     def loss(self) -> float:
         """Return ℓ at the weights; no inference."""
-
-
-class SampleOracle(ABC):
-    """An oracle whose loss is a sum over samples that each touch few weights."""
-
-    @abstractmethod
-    def samples(self) -> SampleSteps:
-        """Return a stepper over single samples."""
-
-
-class BlockOracle(ABC):
-    """An oracle with blocks of weights whose second derivatives follow from its marginals."""
-
-    @abstractmethod
-    def blocks(self) -> BlockSteps:
-        """Return a stepper over blocks."""
-
-
-def samples_of(oracle: Oracle, solver: str) -> SampleSteps:
-    """Return the oracle's sample steps, or say what it lacks."""
-    if isinstance(oracle, SampleOracle):
-        return oracle.samples()
-    raise TypeError(_missing(oracle, solver, "SampleOracle", "samples()", "single samples"))
-
-
-def blocks_of(oracle: Oracle, solver: str) -> BlockSteps:
-    """Return the oracle's block steps, or say what it lacks."""
-    if isinstance(oracle, BlockOracle):
-        return oracle.blocks()
-    raise TypeError(_missing(oracle, solver, "BlockOracle", "blocks()", "blocks of weights"))
-
-
-def _missing(oracle: Oracle, solver: str, capability: str, method: str, what: str) -> str:
-    return (
-        f"{type(oracle).__name__} does not work with solver {solver!r}, which needs {what}: it "
-        f"must implement proxqn.problem.stepwise.{capability}. Missing: {method}. The solvers "
-        "'prox-qn', 'prox-gd' and 'owl-qn' work with any oracle."
-    )

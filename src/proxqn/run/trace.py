@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from proxqn.problem import Floats
+from proxqn.problem.sparse import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,9 @@ from typing import final
 import numpy as np
 
 from proxqn import _kernels
-from proxqn.problem import Floats, Penalty
+from proxqn.problem.sparse import Floats
 from proxqn.solvers.curvature.pairs import CompactBFGS
+from proxqn.solvers.working_set import WorkingSet
 
 
 @final
@@ -26,42 +27,43 @@ class Direction:
     passes: float
 
 
+@final
+@dataclass(frozen=True)
+class Effort:
+    """How closely an inner problem is to be solved.
+
+    ``tolerance`` ends it once a full pass moves no coordinate's model gradient by more; 0 makes all
+    passes. ``seed`` is that of the order in which coordinates are visited.
+    """
+
+    tolerance: float
+    seed: int
+
+
 def solve(
     model: CompactBFGS,
-    w: Floats,
-    g: Floats,
-    penalty: Penalty,
+    at: WorkingSet,
+    effort: Effort,
     *,
     max_passes: int,
-    tolerance: float,
-    seed: int,
     kernels: ModuleType = _kernels,
 ) -> Direction | None:
-    """Return the direction, or None where B's diagonal is not positive.
-
-    Parameters
-    ----------
-    max_passes : int
-        Passes over the working set.
-    tolerance : float
-        Stop once a full pass moves no coordinate's model gradient by more; 0 makes all passes.
-    """
+    """Return the direction, or None where B's diagonal is not positive."""
     factors = model.factors()
     if factors is None:
         return None
-    d = np.zeros_like(w)
+    d = np.zeros_like(at.w)
     passes = kernels.coordinate_descent(
-        w,
-        g,
+        at.w,
+        at.g,
         factors.rows,
         factors.n_pairs,
         factors.base,
         factors.diagonal,
-        penalty.lam,
-        penalty.l2,
+        *at.penalty.arrays,
         max_passes,
-        tolerance,
-        seed,
+        effort.tolerance,
+        effort.seed,
         d,
     )
     return Direction(d, passes)

@@ -14,7 +14,9 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, Oracle, Penalty
+from proxqn.problem.oracle import Line, Point
+from proxqn.problem.sparse import Floats
+from proxqn.solvers.working_set import WorkingSet
 
 _ROUNDING = 8 * np.finfo(float).eps  # relative error of a sum of losses, with room
 
@@ -40,19 +42,30 @@ class Step:
     trials: int
 
 
+@final
+@dataclass(frozen=True)
+class Arrival:
+    """An accepted step, the point it led to, and the derivatives there on the working set."""
+
+    step: Step
+    point: Point
+    g: Floats
+
+
+def expected_change(at: WorkingSet, d: Floats) -> float:
+    """Return Δ. Summed by coordinate: near the optimum it is far below the rounding of Ω(w)."""
+    return float((at.g * d + at.penalty.change(at.w, d)).sum())
+
+
 def search(
-    oracle: Oracle,
-    penalty: Penalty,
-    w: Floats,
-    d: Floats,
-    objective: float,
-    slope: float,
-    rule: Armijo,
+    line: Line, at: WorkingSet, d: Floats, objective: float, slope: float, rule: Armijo
 ) -> Step | None:
-    """Find a step along d, for which ``oracle.move`` has been called; None if no trial will do.
+    """Find a step along d; None if no trial will do.
 
     Parameters
     ----------
+    line : Line
+        From the working set's point along d.
     objective : float
         f(w).
     slope : float
@@ -64,8 +77,8 @@ def search(
     for trial in range(1, rule.max_trials + 1):
         if -alpha * slope <= rounding and not blind:
             break  # too short to tell, and all longer steps went wrong: d does not descend
-        loss = oracle.value_at(alpha)
-        value = loss + penalty.value(w + alpha * d)
+        loss = line.value(alpha)
+        value = loss + at.penalty.value(at.w + alpha * d)
         needed = -alpha * rule.sigma * slope
         allowed = -needed if needed > rounding else rounding
         if math.isfinite(value) and value <= objective + allowed:

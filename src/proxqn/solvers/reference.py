@@ -50,6 +50,29 @@ def extend_rows(s: Floats, y: Floats, base: Floats, m: int, rows: Floats, diagon
     return True
 
 
+class _Penalty:
+    """Ω(v) = Σ λ_j|v_j| + (l2_j/2) v_j² within bounds, one number each or one for all."""
+
+    def __init__(self, lam: Floats, l2: Floats, lower: Floats, upper: Floats, n: int) -> None:
+        self.lam, self.l2, self.lower, self.upper = (
+            np.broadcast_to(numbers, n) for numbers in (lam, l2, lower, upper)
+        )
+        self.never_rests = (self.lam == 0.0) & (self.lower < self.upper)
+
+    def minimiser(self, j: int, u: float, a: float) -> float:
+        """Return argmin a v²/2 - u v + Ω_j(v)."""
+        free = np.sign(u) * max(abs(u) - self.lam[j], 0.0) / (a + self.l2[j])
+        return float(np.clip(free, self.lower[j], self.upper[j]))
+
+    def keep_bounds(self, w: Floats, d: Floats) -> Floats:
+        """Return d, or next to it, so that w + d as rounded is within the bounds."""
+        while (above := w + d > self.upper).any():
+            d = np.where(above, np.nextafter(d, -np.inf), d)
+        while (below := w + d < self.lower).any():
+            d = np.where(below, np.nextafter(d, np.inf), d)
+        return d
+
+
 def coordinate_descent(
     w: Floats,
     g: Floats,
@@ -57,14 +80,17 @@ def coordinate_descent(
     m: int,
     base: Floats,
     diagonal: Floats,
-    lam: float,
-    l2: float,
+    lam: Floats,
+    l2: Floats,
+    lower: Floats,
+    upper: Floats,
     max_passes: int,
     tolerance: float,
     seed: int,
     d: Floats,
 ) -> float:
-    """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by coordinate descent in random order."""
+    """Minimise gᵀd + dᵀBd/2 + Ω(w+d) by coordinate descent in random order (``_Penalty``)."""
+    penalty = _Penalty(lam, l2, lower, upper, len(w))
     d[:] = 0.0
     rows, sign = rows[:, : 2 * m], np.tile([1.0, -1.0], m)
     dhat = np.zeros(2 * m)
@@ -75,7 +101,7 @@ def coordinate_descent(
         for j in order:
             a, c = diagonal[j], w[j] + d[j]
             u = a * c - (g[j] + base[j] * d[j] + rows[j] @ (sign * dhat))
-            target = np.sign(u) * max(abs(u) - lam, 0.0) / (a + l2)
+            target = penalty.minimiser(j, u, a)
             z = target - c
             if z != 0.0:
                 d[j] = target - w[j]
@@ -91,7 +117,8 @@ def coordinate_descent(
         spent += 1.0
         if moved == 0.0 or 0.0 < moved <= tolerance:
             break
-        free: list[int] = np.flatnonzero((d != 0.0) | (w != 0.0)).tolist()
+        off_zero = (d != 0.0) | (w != 0.0) | penalty.never_rests
+        free: list[int] = np.flatnonzero(off_zero).tolist()
         if tolerance <= 0.0 or len(free) in (0, len(w)):
             continue
         while spent < max_passes:
@@ -99,6 +126,7 @@ def coordinate_descent(
             spent += len(free) / len(w)
             if one_pass(free) <= 0.5 * tolerance:
                 break
+    d[:] = penalty.keep_bounds(w, d)
     return spent
 
 
@@ -142,14 +170,17 @@ class SampledModel:
         self,
         w: Floats,
         g: Floats,
-        lam: float,
-        l2: float,
+        lam: Floats,
+        l2: Floats,
+        lower: Floats,
+        upper: Floats,
         max_passes: int,
         tolerance: float,
         seed: int,
         d: Floats,
     ) -> float:
-        """Minimise gᵀd + dᵀBd/2 + λ‖w+d‖₁ + (l2/2)‖w+d‖² by coordinate descent, in order."""
+        """Minimise gᵀd + dᵀBd/2 + Ω(w+d) by coordinate descent, in order (``_Penalty``)."""
+        penalty = _Penalty(lam, l2, lower, upper, len(w))
         a = self._B.diagonal()
         passes, moved = 0, np.inf
         while passes < max_passes and moved > tolerance:
@@ -158,10 +189,11 @@ class SampledModel:
             for j in range(len(w)):
                 c = w[j] + d[j]
                 u = a[j] * c - (g[j] + self._B[j] @ d)
-                target = np.sign(u) * max(abs(u) - lam, 0.0) / (a[j] + l2)
+                target = penalty.minimiser(j, u, a[j])
                 if target != c:
                     d[j] = target - w[j]
                     moved = max(moved, a[j] * abs(target - c))
+        d[:] = penalty.keep_bounds(w, d)
         return float(passes)
 
 

@@ -1,7 +1,7 @@
 """Which variables take part in an iteration: the paper's shrinking, and its return at each epoch.
 
 Within an epoch the working set only shrinks. A variable leaves once ``w_j = 0`` and
-``|g_j| ≤ λ - M̂/N``, with M̂ the largest violation of the iteration before and N the number of
+``|g_j| ≤ λ_j - M̂/N``, with M̂ the largest violation of the iteration before and N the number of
 samples. A new epoch looks at all variables through one thresholded sweep. Those at or below the
 threshold cannot move in its first step, since B does not couple them to others, so leaving them out
 changes nothing and no array of length d is ever made. From w = 0 the first epochs may take only the
@@ -14,18 +14,22 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from proxqn.problem import Floats, Ints, Oracle, Penalty, SparseVector, Sweep
+from proxqn.problem.oracle import Point
+from proxqn.problem.penalty import Local, Penalty
+from proxqn.problem.sparse import Floats, Ints, SparseVector, union
 
 
 @final
 @dataclass(frozen=True)
 class WorkingSet:
-    """The working coordinates (ascending), their weights and partial derivatives."""
+    """The working coordinates (ascending), their weights, partial derivatives and penalty."""
 
     coordinates: Ints
     w: Floats
     g: Floats
+    penalty: Local
 
     def __len__(self) -> int:
         return len(self.coordinates)
@@ -35,28 +39,34 @@ class WorkingSet:
         """The weight vector: everything outside the working set is zero."""
         return SparseVector(self.coordinates, self.w).nonzero()
 
-    def violation(self, penalty: Penalty) -> float:
-        """Return M, the largest entry of the min-norm subgradient."""
-        return float(np.abs(penalty.min_norm_subgradient(self.w, self.g)).max(initial=0.0))
+    @property
+    def violation(self) -> float:
+        """M, the largest entry of the min-norm subgradient."""
+        return float(np.abs(self.penalty.min_norm_subgradient(self.w, self.g)).max(initial=0.0))
 
-    def survivors(self, penalty: Penalty, margin: float) -> Ints:
+    def survivors(self, margin: float) -> Ints:
         """Return the positions that stay after shrinking with margin M̂/N."""
-        return np.flatnonzero((self.w != 0.0) | (np.abs(self.g) > penalty.lam - margin))
+        return np.flatnonzero((self.w != 0.0) | _may_move(self.penalty, self.g, margin))
 
     def take(self, positions: Ints) -> WorkingSet:
         """Return the working set on these positions."""
-        return WorkingSet(self.coordinates[positions], self.w[positions], self.g[positions])
+        here = self.coordinates[positions], self.w[positions], self.g[positions]
+        return WorkingSet(*here, self.penalty.take(positions))
 
-    def most_violating(self, limit: int, l2: float) -> Ints:
+    def moved(self, w: Floats, g: Floats) -> WorkingSet:
+        """Return the same coordinates at another point."""
+        return WorkingSet(self.coordinates, w, g, self.penalty)
+
+    def most_violating(self, limit: int) -> Ints:
         """Return the positions of all nonzero weights and of the largest derivatives.
 
         The ridge takes part: a large weight has a large derivative of the loss alone.
         """
         if len(self) <= limit:
             return np.arange(len(self))
-        size = np.abs(self.g + l2 * self.w)
+        size = np.abs(self.g + self.penalty.l2 * self.w)
         level = np.partition(size, len(self) - limit)[len(self) - limit]
-        return np.flatnonzero((self.w != 0.0) | (size >= level))
+        return np.flatnonzero((self.w != 0.0) | (size >= level) | (self.penalty.lam == 0.0))
 
     def positions_in(self, coordinates: Ints) -> Ints:
         """Return where each of ``coordinates`` stands in this working set, -1 if nowhere."""
@@ -66,15 +76,35 @@ class WorkingSet:
         return np.where(self.coordinates[at] == coordinates, at, -1)
 
 
-def starting_point(weights: SparseVector) -> WorkingSet:
+def starting_point(weights: SparseVector, penalty: Penalty) -> WorkingSet:
     """Return the working set of the weights alone, their derivatives not yet known."""
-    return WorkingSet(weights.coordinates, weights.values, np.zeros(len(weights.values)))
+    coordinates = weights.coordinates
+    unknown = np.zeros(len(coordinates))
+    return WorkingSet(coordinates, weights.values, unknown, penalty.on(coordinates))
 
 
-def gather(oracle: Oracle, weights: SparseVector, level: float) -> tuple[WorkingSet, Sweep]:
-    """Return the nonzero weights and everything that a sweep finds, and the sweep."""
-    sweep = oracle.sweep_with(level, weights.coordinates)
-    found = sweep.gradient
-    w = np.zeros(len(found.coordinates))
-    w[np.searchsorted(found.coordinates, weights.coordinates)] = weights.values
-    return WorkingSet(found.coordinates, w, found.values), sweep
+def gather(
+    point: Point, penalty: Penalty, weights: SparseVector, margin: float = 0.0
+) -> tuple[WorkingSet, float]:
+    """Return everything that may move, and the largest derivative: one sweep.
+
+    These are the weights that are not zero, those without penalty, and those whose derivative
+    exceeds ``λ_j - margin`` on a side where their bounds leave room.
+    """
+    kept = union(weights.coordinates, penalty.unpenalised)
+    sweep = point.sweep(max(penalty.least - margin, 0.0), kept)
+    coordinates, g = sweep.gradient.coordinates, sweep.gradient.values
+    local = penalty.on(coordinates)
+    w = weights.on(coordinates)
+    at = WorkingSet(coordinates, w, g, local)
+    if len(local.lam) > 1 or local.bounded:
+        at = at.take(at.survivors(margin))
+    return at, sweep.largest
+
+
+def _may_move(penalty: Local, g: Floats, margin: float) -> NDArray[np.bool_]:
+    """Return where a weight at zero has a derivative above ``λ_j - margin`` and room to go."""
+    above: NDArray[np.bool_] = (np.abs(g) > penalty.lam - margin) | (penalty.lam == 0.0)
+    if not penalty.bounded:
+        return above
+    return above & (np.where(g < 0.0, penalty.upper, -penalty.lower) > 0.0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.matrix import FeatureIndexed
-from proxqn.problem import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints
 
 
 def check(

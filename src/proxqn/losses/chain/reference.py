@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from proxqn.problem import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints
 from proxqn.random_numbers import SplitMix64
 
 
@@ -224,10 +224,14 @@ class Features:
         self, slot_map: NDArray[np.int32], n_jobs: int
     ) -> tuple[Ints, NDArray[np.int32], Ints, Floats]:
         """Return start, slots, value_start, values of the same columns on some of the slots."""
-        kept = [(slot_map[rows], x[slot_map[rows] >= 0]) for rows, x in self.columns]
+        kept = []
+        for rows, x in self.columns:
+            new = slot_map[rows]
+            order = np.argsort(new)[np.count_nonzero(new < 0) :]  # by their new places
+            kept.append((new[order], x[order]))
         counts = np.array([len(x) for _, x in kept], dtype=np.int64)
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        slots = np.concatenate([rows[rows >= 0] for rows, _ in kept] or [slot_map[:0]])
+        slots = np.concatenate([rows for rows, _ in kept] or [slot_map[:0]])
         values = np.concatenate([x for _, x in kept] or [np.empty(0)])
         return start, slots.astype(np.int32), start[:-1].copy(), values
 

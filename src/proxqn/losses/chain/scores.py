@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from types import ModuleType
 from typing import Any, final
@@ -18,13 +19,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from proxqn.aligned_array import aligned_zeros
-from proxqn.features.layout import SequenceLayout
-from proxqn.features.matrix import FeatureIndexed
+from proxqn.losses.chain.data import ChainData
 from proxqn.losses.chain.draws import Draws, Sampling
 from proxqn.losses.chain.kernel import chain_kernel, feature_kernel
-from proxqn.problem import Floats, Ints, SparseColumns, SparseVector
+from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
+Binding = Callable[[Floats], Any]  # from scores to inference on them
 
 
 @final
@@ -61,29 +62,37 @@ class ChainScores(ABC):
     ----------
     kernels : module
         ``proxqn._kernels`` or the reference.
-    label_counts : array of shape (n_labels,)
-        Tokens of each label.
     workspace : Workspace
         Nothing else uses it from now on.
+    inference : callable, optional
+        Binds another kernel than that of plain chains to the scores.
     """
 
     def __init__(
         self,
         kernels: ModuleType,
-        layout: SequenceLayout,
-        data: FeatureIndexed,
-        labels: NDArray[np.int32],
-        label_counts: Ints,
-        weights: Floats | None,
+        data: ChainData,
         workspace: Workspace,
+        inference: Binding | None = None,
     ) -> None:
-        self._kernels, self._features = kernels, feature_kernel(kernels, data)
-        self._n_labels, self._n_slots = len(label_counts), layout.stride
+        layout = data.layout
+        self._kernels, self._features = kernels, feature_kernel(kernels, data.features)
+        self._n_labels, self._n_slots = data.n_labels, layout.stride
         self._alpha, self.scores = workspace.take(*self._form(self._n_labels, layout.stride))
         self._workspace = workspace
         if not workspace.clean:  # no pass writes there, and sweeps judge by the mean of all slots
             self._alpha.reshape(len(self._alpha), layout.stride, -1)[:, layout.empty_slots()] = 0.0
-        self.inference = chain_kernel(kernels, layout, self.scores, labels=labels, weights=weights)
+        self.inference = inference(self.scores) if inference else self._plain_inference(data)
+
+    def _plain_inference(self, data: ChainData) -> Any:
+        labels = self._places(data)
+        return chain_kernel(
+            self._kernels, data.layout, self.scores, labels=labels, weights=data.weights
+        )
+
+    def _places(self, data: ChainData) -> NDArray[np.int32]:
+        """Return the true labels by slot, as they are numbered in the arrays."""
+        return data.labels
 
     @staticmethod
     @abstractmethod
@@ -193,22 +202,12 @@ class DoubleScores(ChainScores):
 class SingleScores(ChainScores):
     """Arrays of floats, eight labels together and frequent labels first; compiled kernels only."""
 
-    def __init__(
-        self,
-        kernels: ModuleType,
-        layout: SequenceLayout,
-        data: FeatureIndexed,
-        labels: NDArray[np.int32],
-        label_counts: Ints,
-        *others: Any,
-    ) -> None:
-        n_labels = len(label_counts)
-        order = np.argsort(-label_counts, kind="stable")  # place -> label
-        self._rank = np.empty(n_labels, dtype=np.int32)  # label -> place
-        self._rank[order] = np.arange(n_labels)
-        self._by_place = order[:, np.newaxis] * n_labels + order  # pairs of places -> of labels
-        places = self._rank.take(labels, mode="clip")  # the fastest: all are inside
-        super().__init__(kernels, layout, data, places, label_counts, *others)
+    def _places(self, data: ChainData) -> NDArray[np.int32]:
+        order = np.argsort(-data.label_counts, kind="stable")  # place -> label
+        self._rank = np.empty(data.n_labels, dtype=np.int32)  # label -> place
+        self._rank[order] = np.arange(data.n_labels)
+        self._by_place = order[:, np.newaxis] * data.n_labels + order  # of pairs
+        return self._rank.take(data.labels, mode="clip")  # the fastest: all are inside
 
     @staticmethod
     def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:

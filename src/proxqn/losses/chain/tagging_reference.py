@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.problem import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints
 
 
 class Tagger:

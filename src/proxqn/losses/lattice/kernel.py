@@ -18,7 +18,7 @@ from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.features.partial_labels import Twins
-from proxqn.problem import Floats, Ints, SparseVector
+from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 _LANES = 8
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn.features.edge_patterns import EdgePatterns
-from proxqn.problem import Floats, Ints, SparseVector
+from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 Evidence = NDArray[np.bool_]
 

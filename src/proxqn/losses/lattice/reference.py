@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from proxqn.losses.chain.reference import Chain, Features
-from proxqn.problem import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints
 
 __all__ = ["Chain", "Edges", "Features", "Lattice"]
 

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from proxqn.losses.stepping.weight_rows import WeightRows
-from proxqn.problem import Ints, SparseVector
+from proxqn.problem.sparse import Ints, SparseVector
 from proxqn.problem.stepwise import BlockPass, BlockRule
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn.features.matrix import FeatureIndexed
-from proxqn.problem import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints
 
 
 @final

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.problem import Floats, Ints, SparseVector
+from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 _LANES = 8  # a row is padded to whole vectors
 

@@ -9,6 +9,7 @@ enter a working set.
 
 from __future__ import annotations
 
+import copy
 from types import ModuleType
 from typing import Any, final
 
@@ -19,14 +20,15 @@ from numpy.typing import NDArray
 from proxqn import _kernels
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.features.matrix import FeatureIndexed
-from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep, union
-from proxqn.problem.stepwise import BlockOracle, BlockSteps, SampleOracle, SampleSteps
-
-_LANES = 8  # samples side by side in the kernels
+from proxqn.losses.tree.data import TreeData
+from proxqn.losses.tree.point import TreeLine, TreeMemory
+from proxqn.problem.oracle import Oracle, Point
+from proxqn.problem.sparse import Floats, Ints, SparseVector
+from proxqn.problem.stepwise import BlockSteps, SampleSteps
 
 
 @final
-class TreeOracle(Oracle, SampleOracle, BlockOracle):
+class TreeOracle(Oracle):
     """Minus the log-likelihood of the tree model.
 
     Memory: the data twice (by row and by feature), the nonzero node scores, and one array of
@@ -54,7 +56,7 @@ class TreeOracle(Oracle, SampleOracle, BlockOracle):
     >>> oracle = TreeOracle(sp.csr_array(np.eye(3)), tree.leaf_index(["cat", "dog", "oak"]), tree)
     >>> oracle.n_parameters  # 6 nodes, the root among them, and 3 features
     18
-    >>> round(oracle.value_at(0.0), 4)  # three samples, three leaves: 3 log 3
+    >>> round(oracle.at(SparseVector.empty()).value, 4)  # three samples, three leaves: 3 log 3
     3.2958
     """
 
@@ -68,32 +70,22 @@ class TreeOracle(Oracle, SampleOracle, BlockOracle):
         n_jobs: int = 1,
         kernels: ModuleType = _kernels,
     ) -> None:
-        n_samples = X.shape[0]
-        self.hierarchy = hierarchy
-        self.n_jobs = n_jobs
-        self.data = FeatureIndexed.from_csr(X, np.arange(n_samples, dtype=np.int32))
-        self._leaves = np.asarray(leaves, dtype=np.int32)
-        self._weights = sample_weight
-        self._features = kernels.Features(
-            self.data.start, self.data.slots, self.data.value_start, self.data.values
-        )
-        self._tree = kernels.Tree(
-            hierarchy.parent,
-            hierarchy.depth,
-            hierarchy.leaf_start,
-            hierarchy.leaf_stop,
-            hierarchy.leaf_nodes,
-            np.asarray(X.indptr, dtype=np.int64),
-            np.searchsorted(self.data.columns, X.indices).astype(np.int32),
-            np.asarray(X.data, dtype=np.float64),
-            self._leaves,
-            sample_weight,
-            self.data.n_columns,
-        )
-        stride = -(-n_samples // _LANES) * _LANES
-        self._residuals = np.zeros((len(hierarchy), stride))  # weight · (P(k) - 1[k on path of y])
-        self._losses = np.zeros(n_samples)
-        self.reset()
+        self.n_jobs, self._kernels = n_jobs, kernels
+        self._take(TreeData.from_csr(X, leaves, hierarchy, sample_weight))
+
+    def _take(self, samples: TreeData) -> None:
+        self._samples = samples
+        self._memory = TreeMemory(samples, self.n_jobs, self._kernels)
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The tree."""
+        return self._samples.hierarchy
+
+    @property
+    def data(self) -> FeatureIndexed:
+        """The features that occur, and where."""
+        return self._samples.by_feature
 
     @property
     def n_coordinates(self) -> int:
@@ -108,64 +100,41 @@ class TreeOracle(Oracle, SampleOracle, BlockOracle):
     @property
     def n_samples(self) -> int:
         """The number of samples."""
-        return len(self._losses)
+        return len(self._samples)
 
-    def reset(self) -> None:
-        """Go to w = 0."""
-        self._w = SparseVector.empty()
-        self.move(SparseVector.empty())
+    def at(self, w: SparseVector) -> Point:
+        """Run the upward and the downward pass. The points of before are spent."""
+        line = TreeLine(self._memory, None, SparseVector.empty(), w)
+        line.value(1.0)
+        return line.accept(1.0)
 
-    def move(self, direction: SparseVector) -> None:
-        """Compute node scores and their changes: the data entries of the features in w and d."""
-        coordinates = union(self._w.coordinates, direction.coordinates)
-        w, d = np.zeros(len(coordinates)), np.zeros(len(coordinates))
-        w[np.searchsorted(coordinates, self._w.coordinates)] = self._w.values
-        d[np.searchsorted(coordinates, direction.coordinates)] = direction.values
-        self._tree.move(coordinates, w, d, self.n_jobs)
-        self._moving = (coordinates, w, d)
+    def restrict(self, samples: Ints, factor: float = 1.0) -> TreeOracle:
+        """Return the loss on some samples, each multiplied by ``factor``, with memory of its own.
 
-    def value_at(self, step: float) -> float:
-        """Run the upward pass: an exponential for every nonzero node score."""
-        self._tree.forward(step, self._losses, self.n_jobs)
-        losses = self._losses if self._weights is None else self._weights * self._losses
-        return float(losses.sum())
+        Examples
+        --------
+        >>> tree = Hierarchy.from_nested({"animal": ["cat", "dog"], "plant": ["oak"]})
+        >>> leaves = tree.leaf_index(["cat", "dog", "oak"])
+        >>> part = TreeOracle(sp.csr_array(np.eye(3)), leaves, tree).restrict(np.array([0, 2]), 1.5)
+        >>> part.n_coordinates, round(part.at(SparseVector.empty()).value, 4)
+        (18, 3.2958)
+        """
+        part = copy.copy(self)
+        part._take(self._samples.restricted(samples, factor, self._kernels, self.n_jobs))
+        return part
 
-    def accept(self, step: float) -> None:
-        """Run the downward pass and write the residuals: nodes x samples."""
-        self._tree.backward(step, self._residuals, self.n_jobs)
-        coordinates, w, d = self._moving
-        self._w = SparseVector(coordinates, w + step * d).nonzero()
-        self._moving = (coordinates, w + step * d, np.zeros_like(d))
-
-    def gradient(self, coordinates: Ints) -> Floats:
-        """Sum the node's residuals over the rows of each coordinate's feature."""
-        out = np.empty(len(coordinates))
-        self._features.gradient(coordinates, self._residuals, out, self.n_jobs)
-        return out
-
-    def sweep(self, level: float) -> Sweep:
-        """Stream over all data entries times nodes, tile by tile; keep what exceeds the level."""
-        coordinates, gradient, largest = self._features.sweep(
-            self._residuals, level, None, None, self.n_jobs
-        )
-        return Sweep(SparseVector(coordinates, gradient), largest)
-
-    def sample_losses(self) -> tuple[Floats, Floats | None]:
-        """Return -log P(y_i|x_i) of the last forward pass."""
-        return self._losses, self._weights
-
-    @property
     def pass_cost(self) -> float:
         """About four operations a node and sample: residuals are written for all of them."""
-        return 4.0 * self._residuals.size
+        return 4.0 * self._memory.residuals.size
 
     def curvatures(self, coordinates: Ints) -> Floats:
         """Return ``Σ x² p (1 - p)`` with p the share of samples whose path holds the node."""
-        tree = self.hierarchy
+        tree, samples = self.hierarchy, self._samples
         column, node = np.divmod(coordinates, len(tree))
-        ends = np.concatenate([[0], np.cumsum(np.bincount(self._leaves, minlength=tree.n_leaves))])
+        counts = np.bincount(samples.leaves, minlength=tree.n_leaves)
+        ends = np.concatenate([[0], np.cumsum(counts)])
         share = (ends[tree.leaf_stop] - ends[tree.leaf_start] + 1.0) / (self.n_samples + 2.0)
-        factor = 1.0 if self._weights is None else float(self._weights.mean())
+        factor = 1.0 if samples.weights is None else float(samples.weights.mean())
         by_node: Floats = factor * share * (1.0 - share)
         return self.data.squares()[column] * by_node[node]
 
@@ -173,13 +142,15 @@ class TreeOracle(Oracle, SampleOracle, BlockOracle):
         """Return a stepper over single samples, for stochastic gradient descent."""
         from proxqn.losses.tree.sample_steps import TreeSamples
 
-        return TreeSamples(self.data, self._leaves, self.hierarchy, sample_weight=self._weights)
+        data = self._samples
+        return TreeSamples(self.data, data.leaves, self.hierarchy, sample_weight=data.weights)
 
     def blocks(self) -> BlockSteps:
         """Return a stepper over features, for blockwise coordinate descent."""
         from proxqn.losses.tree.block_steps import TreeBlocks
 
-        return TreeBlocks(self.data, self._leaves, self.hierarchy, sample_weight=self._weights)
+        data = self._samples
+        return TreeBlocks(self.data, data.leaves, self.hierarchy, sample_weight=data.weights)
 
     def pack(self, coef: sp.csr_array) -> SparseVector:
         """Turn coefficients (nodes x features) into a weight vector; unknown features go."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from proxqn.losses.chain.reference import Features as Features
-from proxqn.problem import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints
 
 Int32s = NDArray[np.int32]
 

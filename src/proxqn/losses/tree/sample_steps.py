@@ -12,7 +12,7 @@ from proxqn.features.hierarchy import Hierarchy
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.losses.stepping.row_index import RowIndexed
 from proxqn.losses.stepping.weight_rows import WeightRows
-from proxqn.problem import Floats, Ints, SparseVector
+from proxqn.problem.sparse import Floats, Ints, SparseVector
 from proxqn.problem.stepwise import SampleSteps
 
 

@@ -18,10 +18,12 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, Ints, Oracle, SparseVector, Sweep
+from proxqn.problem.oracle import Oracle, Point
+from proxqn.problem.sparse import Floats, Ints, union
+from proxqn.run.status import Status
 from proxqn.solvers.certificate.best_average import best_average
-from proxqn.solvers.certificate.bound import Status
-from proxqn.solvers.recording import Recorder
+from proxqn.solvers.certificate.bound import certify, largest_scale
+from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet, gather
 
 _MOST, _LEAST = 32, 4  # iterates
@@ -34,19 +36,37 @@ _PATIENCE = 4.0  # iterations until the gap can be expected to have halved
 class _Iterate:
     w: Floats
     g: Floats
-    entropy: float  # of the model, summed over the samples
+    entropy: float  # ℓ(w) - ⟨w, g⟩: of the model, summed over the samples
 
 
 @final
 class RecentIterates:
-    """The last iterates, on all variables of their working sets."""
+    """The last iterates, on all variables of their working sets.
 
-    def __init__(self) -> None:
+    They serve where violations must be scaled away: without ridge terms, bounds and unpenalised
+    weights, which give them a finite price or make them infinitely dear.
+
+    Parameters
+    ----------
+    room : int
+        Numbers to keep at most, of weights and as many of derivatives.
+    """
+
+    def __init__(self, standing: Standing, *, room: int = _ROOM) -> None:
+        self._standing, self._room = standing, room
+        self._iterates: deque[_Iterate] = deque(maxlen=_MOST)
+        self._shares: Floats = np.empty(0)  # of the iterates in the average to look at
+        self.clear()
+
+    def __len__(self) -> int:
+        return len(self._iterates)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._iterates.clear()
         self._coordinates: Ints = np.empty(0, dtype=np.int64)
         self._newest: Ints = self._coordinates  # of the newest working set
         self._place: Ints = self._coordinates  # where these are
-        self._iterates: deque[_Iterate] = deque(maxlen=_MOST)
-        self._shares: Floats = np.empty(0)  # of the iterates in the average to look at
         self._wait = _LEAST  # for so many iterates before it is worth asking
 
     def add(self, at: WorkingSet, loss: float) -> None:
@@ -61,15 +81,14 @@ class RecentIterates:
         w = np.zeros_like(g)
         w[self._place], g[self._place] = at.w, at.g
         self._iterates.append(_Iterate(w, g, loss - float((at.w * at.g).sum())))
-        while len(self._iterates) * len(w) > _ROOM:
+        while len(self._iterates) * len(w) > self._room:
             self._iterates.popleft()
         self._wait -= 1
 
     def _widen(self, at: WorkingSet) -> None:
         """Make room for other variables."""
-        before = self._coordinates if self._iterates else np.empty(0, dtype=np.int64)
-        both = np.sort(np.concatenate([before, at.coordinates]), kind="stable")  # two sorted runs
-        self._coordinates = both[np.diff(both, prepend=-1) > 0]
+        before = self._coordinates
+        self._coordinates = union(before, at.coordinates)
         self._newest = at.coordinates
         self._place = np.searchsorted(self._coordinates, at.coordinates)
         old = np.searchsorted(self._coordinates, before)
@@ -79,57 +98,53 @@ class RecentIterates:
             w[old], g[old] = iterate.w, iterate.g
             self._iterates[i] = _Iterate(w, g, iterate.entropy)
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._iterates.clear()
-        self._newest = np.empty(0, dtype=np.int64)
-        self._wait = _LEAST
-
-    def would_end(self, record: Recorder) -> bool:
+    def would_end(self, point: Point) -> bool:
         """Whether their best average would end the run, if variables not held allow it.
 
-        The farther from that it is, the later it is asked again. With a ridge term violations need
-        no scaling, and the last iterate proves enough.
+        The farther from that it is, the later it is asked again. ``point`` is the newest iterate's:
+        what scaling costs its loss beside the entropy it costs the average's as well.
         """
-        if self._wait > 0 or len(self._iterates) < _LEAST or record.penalty.l2 > 0.0:
+        if self._wait > 0 or len(self._iterates) < _LEAST:
             return False
-        lam, newest, goal = record.penalty.lam, self._iterates[-1], record.enough
-        g = np.array([iterate.g for iterate in self._iterates])
+        local = self._standing.penalty.on(self._coordinates)
+        if local.l2.any() or local.bounded or not local.lam.all():
+            return False
+        g = np.array([iterate.g for iterate in self._iterates]) / local.lam
         entropies = np.array([iterate.entropy for iterate in self._iterates])
-        price = lam * float(np.abs(newest.w).sum())
-        with record.timed("memory"):
-            shares, bound = best_average(g, entropies, lam, price, goal)
+        price, goal = local.value(self._iterates[-1].w), self._standing.enough
+        with self._standing.record.clock.timed("memory"):
+            shares, bound = best_average(g, entropies, price, goal)
         if shares is None:
-            objective = record.point.objective
+            objective = self._standing.iterate.objective
             ratio = (objective - bound) / max(objective - goal, 1e-300)
             self._wait = 1 + int(_PATIENCE * math.log2(max(ratio, 1.0)))
             return False
         self._shares = shares
-        best = self._best()
-        inside = Sweep(
-            SparseVector(best.coordinates, best.g), float(np.abs(best.g).max(initial=0.0))
+        s = largest_scale(local, self._best().g)
+        conjugate = point.conjugate(s)
+        return conjugate is not None and (
+            s * float(shares @ entropies) - (conjugate + s * float(entropies[-1])) >= goal
         )
-        loss = float((shares * entropies).sum() + (best.w * best.g).sum())
-        return record.proved_by(best, inside, loss) is not None
 
-    def look(self, record: Recorder, oracle: Oracle) -> Status | None:
-        """Look at all variables at the average, and bring the oracle back to the iterate.
+    def prove(self, oracle: Oracle) -> Status | None:
+        """Look at all variables at the average; all points of the oracle are spent by it.
 
         Another one is worth a look only once there are other iterates.
         """
         self._wait = _LEAST
-        best = self._best()
-        loss = oracle.start_at(best.weights)
-        status = None
-        if math.isfinite(loss):
-            at, sweep = gather(oracle, best.weights, record.penalty.lam)
-            status = record.bound_by(at, sweep, loss)
-        oracle.start_at(record.point.weights)
-        return status
+        standing = self._standing
+        weights = self._best().weights
+        point = oracle.at(weights)
+        if not math.isfinite(point.value):
+            return None
+        at, largest = gather(point, standing.penalty, weights)
+        if not math.isfinite(largest):
+            return None
+        return standing.admit_bound(certify(point, at, convex=oracle.convex).bound)
 
     def _best(self) -> WorkingSet:
         w, g = (
             np.einsum("k,kj->j", self._shares, [getattr(i, name) for i in self._iterates])
             for name in ("w", "g")
         )
-        return WorkingSet(self._coordinates, w, g)
+        return WorkingSet(self._coordinates, w, g, self._standing.penalty.on(self._coordinates))

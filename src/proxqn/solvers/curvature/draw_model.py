@@ -1,7 +1,7 @@
 """A second model of the loss: curvature drawn from the probabilistic model itself.
 
 The Hessian of a log-likelihood is a covariance, so draws from the model estimate it without any
-product of the loss: ``B = ρI + JᵀJ`` with a sparse J (``Oracle.sample_curvature``). What the draws
+product of the loss: ``B = ρI + JᵀJ`` with a sparse J (``Draws.draw``). What the draws
 have missed, BFGS pairs correct: ``B ← B - Bs(Bs)ᵀ/sᵀBs + yyᵀ/sᵀy``. Near the solution this needs a
 few iterations where pairs alone need a hundred; far from it the pairs are better, and cheaper.
 """
@@ -15,8 +15,9 @@ from typing import final
 import numpy as np
 
 from proxqn import _kernels
-from proxqn.problem import Floats, Ints, Penalty, SparseColumns
-from proxqn.solvers.inner import Direction
+from proxqn.problem.sparse import Floats, Ints, SparseColumns
+from proxqn.solvers.inner import Direction, Effort
+from proxqn.solvers.working_set import WorkingSet
 
 _FEW_PASSES, _MANY_PASSES = 5, 20  # of coordinate descent
 _MANY_COLUMNS = 500  # the head's block of so many, in double precision, is too large for a cache
@@ -59,11 +60,6 @@ class SampledModel:
         affordable = budget / max(_PASS_COST * len(columns.row), 1)
         self._passes = int(np.clip(affordable, _FEW_PASSES, _MANY_PASSES))
 
-    @property
-    def starved(self) -> bool:
-        """Whether the budget allows fewer passes than the inner problem may need."""
-        return self._passes < _MANY_PASSES
-
     def append(self, S: Floats, Y: Floats) -> int:
         """Take in pairs, one a row, the oldest first; those without curvature are left out.
 
@@ -75,24 +71,16 @@ class SampledModel:
         """Drop the rows of variables that leave the working set."""
         self._model.keep(keep)
 
-    def solve(
-        self,
-        w: Floats,
-        g: Floats,
-        penalty: Penalty,
-        *,
-        tolerance: float,
-        seed: int,
-        rough: bool = False,
-    ) -> Direction:
-        """Minimise the regularised model, as ``subproblem.solve`` does.
+    def solve(self, at: WorkingSet, effort: Effort, *, rough: bool = False) -> Direction:
+        """Minimise the regularised model, as ``inner.solve`` does.
 
         Parameters
         ----------
         rough : bool
             Make few passes: far from the solution more are wasted.
         """
-        d = np.zeros_like(w)
+        d = np.zeros_like(at.w)
         most = _FEW_PASSES if rough else self._passes
-        passes = self._model.minimize(w, g, penalty.lam, penalty.l2, most, tolerance, seed, d)
+        how = most, effort.tolerance, effort.seed
+        passes = self._model.minimize(at.w, at.g, *at.penalty.arrays, *how, d)
         return Direction(d, passes)

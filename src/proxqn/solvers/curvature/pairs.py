@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.aligned_array import aligned_empty
-from proxqn.problem import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints
 
 _MAX_BYTES = 8_000_000  # of the rows of B: a share of the last-level cache
 _FEW_PAIRS = 20

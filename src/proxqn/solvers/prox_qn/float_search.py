@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from typing import final
 
-from proxqn.problem import Floats, SparseVector
-from proxqn.solvers.line_search import Armijo, Step
-from proxqn.solvers.recording import Recorder
+from proxqn.problem.oracle import Point
+from proxqn.problem.sparse import Floats, SparseVector
+from proxqn.solvers.line_search import Armijo, Arrival, Step
+from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet
 
 _ROUNDING = 1e-6  # of the objective, with room: on text; less elsewhere
@@ -23,50 +24,54 @@ _STEPS = 64  # at most, until one promises half as much
 
 
 @final
-class UnseenSteps:
+class FloatSearch:
     """The search for such steps, and whether they get anywhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, standing: Standing, rule: Armijo) -> None:
+        self._standing, self._rule = standing, rule
         self._promise, self._since = math.inf, 0
 
-    def concern(self, record: Recorder, slope: float) -> bool:
+    def concerns(self, slope: float) -> bool:
         """Whether a direction with this Δ promises no more than the rounding."""
-        return record.oracle.single and slope >= -_ROUNDING * record.point.objective
+        return slope >= -_ROUNDING * self._standing.iterate.objective
 
     def search(
-        self, record: Recorder, at: WorkingSet, d: Floats, slope: float, rule: Armijo
-    ) -> tuple[Step, Floats] | None:
-        """Go along d, for which ``oracle.move`` has been called; the derivatives there as well.
+        self, point: Point, at: WorkingSet, d: Floats, slope: float
+    ) -> tuple[Arrival | None, Point]:
+        """Go along d. A trial is gone to before its derivatives are known.
 
-        A trial is gone to before they are known; with None the oracle is back at the iterate.
+        Returns
+        -------
+        tuple
+            Where a step led, None if no trial would do; and a live point, there or at the iterate.
         """
-        if self._in_vain(record, -slope):
-            return None
-        oracle, penalty, point = record.oracle, record.penalty, record.point
-        alpha, gone = 1.0, 0.0
+        if self._in_vain(-slope):
+            return None, point
+        now, alpha, gone = self._standing.iterate, 1.0, 0.0
         for trial in range(1, _TRIALS + 1):
             s = alpha * d
-            rise = oracle.value_at(1.0) + penalty.value(at.w + s) - point.objective
-            if rise <= _ROUNDING * point.objective:
-                oracle.accept(1.0)
-                gone = alpha
-                g = oracle.gradient(at.coordinates)
+            line = point.along(SparseVector(at.coordinates, (alpha - gone) * d).nonzero())
+            rise = line.value(1.0) + at.penalty.value(at.w + s) - now.objective
+            if rise <= _ROUNDING * now.objective:
+                point, gone = line.accept(1.0), alpha
+                g = point.gradient(at.coordinates)
                 losses = 0.5 * (at.g + g) * s
-                change = float((losses + penalty.change(at.w, s)).sum())
-                if change <= rule.sigma * alpha * slope:
-                    loss = point.loss + float(losses.sum())
-                    return Step(alpha, loss, point.objective + change, trial), g
-            alpha *= rule.beta
-            oracle.move(SparseVector(at.coordinates, (alpha - gone) * d).nonzero())
+                change = float((losses + at.penalty.change(at.w, s)).sum())
+                if change <= self._rule.sigma * alpha * slope:
+                    loss = now.loss + float(losses.sum())
+                    step = Step(alpha, loss, now.objective + change, trial)
+                    return Arrival(step, point, g), point
+            alpha *= self._rule.beta
         if gone:
-            oracle.move(SparseVector(at.coordinates, -gone * d).nonzero())
-            oracle.value_at(1.0)
-            oracle.accept(1.0)
-        return None
+            line = point.along(SparseVector(at.coordinates, -gone * d).nonzero())
+            line.value(1.0)
+            point = line.accept(1.0)
+        return None, point
 
-    def _in_vain(self, record: Recorder, promise: float) -> bool:
+    def _in_vain(self, promise: float) -> bool:
         """Whether only rounding may be left."""
+        iteration = self._standing.record.iteration
         if promise < 0.5 * self._promise:
-            self._promise, self._since = promise, record.iteration
-        slow = record.iteration - self._since > _STEPS
-        return slow or promise < _LEAST * record.point.objective
+            self._promise, self._since = promise, iteration
+        slow = iteration - self._since > _STEPS
+        return slow or promise < _LEAST * self._standing.iterate.objective

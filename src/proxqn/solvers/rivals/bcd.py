@@ -15,11 +15,15 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Ints, MeteredOracle, Oracle, Penalty, SparseVector
-from proxqn.problem.stepwise import BlockPass, BlockRule, BlockSteps, blocks_of
-from proxqn.solvers.certificate.bound import Status
+from proxqn.problem.oracle import Oracle
+from proxqn.problem.penalty import Penalty
+from proxqn.problem.sparse import Ints, SparseVector
+from proxqn.problem.stepwise import BlockPass, BlockRule, BlockSteps
+from proxqn.run.status import Status
+from proxqn.run.watch import Callback
 from proxqn.solvers.line_search import Armijo
-from proxqn.solvers.recording import Callback, Point, Recorder, Solution
+from proxqn.solvers.rivals.needs import OneForAll, blocks_of, one_for_all
+from proxqn.solvers.standing import Goal, Iterate, Solution, Standing
 
 
 @final
@@ -33,7 +37,7 @@ class BCD:
     samples, divided by the number of samples. The certificate is computed by the oracle at the end
     of each epoch and of the run, and neither counted nor timed. Every coordinate has a dense
     weight. Blocks follow one another, so they are moved on one thread whatever the oracle's
-    ``n_jobs``, which only the certificate uses.
+    ``n_jobs``, which only the certificate uses. All weights have one λ and one ridge.
 
     Parameters
     ----------
@@ -78,25 +82,27 @@ class BCD:
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
         blocks = blocks_of(oracle, "bcd")
-        record = Recorder(
-            MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
-        )
-        run = _Run(self, record, blocks)
-        return record.solution(run.solve, start)
+        numbers = one_for_all(penalty, "bcd")
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        run = _Run(self, standing, blocks, numbers)
+        return standing.solution(run.solve, start)
 
 
 @final
 class _Run:
     """One minimisation and its state."""
 
-    def __init__(self, settings: BCD, record: Recorder, blocks: BlockSteps) -> None:
-        self.settings, self.record, self.blocks = settings, record, blocks
-        self.n = record.oracle.n_samples
+    def __init__(
+        self, settings: BCD, standing: Standing, blocks: BlockSteps, numbers: OneForAll
+    ) -> None:
+        self.settings, self.standing, self.blocks = settings, standing, blocks
+        self.clock = standing.record.clock
+        self.n = standing.oracle.n_samples
         self.sizes = blocks.sizes
-        penalty, armijo = record.penalty, settings.armijo
+        armijo = settings.armijo
         self.rule = BlockRule(
-            penalty.lam,
-            penalty.l2,
+            numbers.lam,
+            numbers.l2,
             armijo.sigma,
             armijo.beta,
             settings.floor,
@@ -106,28 +112,28 @@ class _Run:
         self.tolerance = math.inf  # of the violation on the blocks in play, in the last epoch
 
     def solve(self, start: SparseVector) -> Status:
-        record = self.record
-        with record.evaluation():
-            status = record.begin(start)
+        standing = self.standing
+        with self.clock.evaluation():
+            point = standing.begin(start)
+        if point is None:
+            return Status.NOT_FINITE
+        status = self._certify()
         if status is None:
-            status = self._certify()
-        if status is None:
-            with record.timed("blocks"):
+            with self.clock.timed("blocks"):
                 self.blocks.restart(start)
         while status is None:
-            before = record.point.objective
+            before = standing.iterate.objective
             status = self._run_epoch()
-            if record.point.loss < math.inf and status is not Status.NOT_FINITE:
+            if standing.iterate.loss < math.inf and status is not Status.NOT_FINITE:
                 proved = self._certify()
                 status = proved or status
-            if status is None and not record.point.objective < before:
+            if status is None and not standing.iterate.objective < before:
                 status = Status.STALLED
         return status
 
     def _run_epoch(self) -> Status | None:
         """Pass over all blocks, then over fewer and fewer, until their violation is small."""
-        record = self.record
-        record.epoch += 1
+        self.standing.record.epoch += 1
         active = np.arange(len(self.sizes))
         tolerance = math.inf
         while True:
@@ -149,10 +155,10 @@ class _Run:
         parts: list[BlockPass] = []
         done = 0
         while done < len(active):
-            status = self.record.consult()
+            status = self.standing.consult()
             if status is not None:
                 return status
-            with self.record.timed("blocks"):
+            with self.clock.timed("blocks"):
                 part = self.blocks.descend(active[done:], self.rule, budget=self.n)
             done += len(part)
             parts.append(part)
@@ -166,14 +172,14 @@ class _Run:
         )
 
     def _record(self, part: BlockPass, active: Ints) -> None:
-        record = self.record
-        with record.evaluation():
+        standing = self.standing
+        with self.clock.evaluation():
             weights, loss = self.blocks.weights(), self.blocks.loss()
-        counts = record.oracle.calls.counts
+        counts = standing.calls.counts
         counts["forward"] += part.forward / self.n
         counts["backward"] += part.backward / self.n
-        record.advance(
-            Point(weights, loss, loss + record.penalty.value(weights.values)),
+        standing.advance(
+            Iterate(weights, loss, loss + standing.penalty.value(weights)),
             kkt=float(part.violation.max(initial=0.0)),
             working_set=int(self.sizes[active].sum()),
             inner_passes=len(part) / len(self.sizes),
@@ -182,8 +188,7 @@ class _Run:
 
     def _certify(self) -> Status | None:
         """Look at all variables through the oracle, off the clock."""
-        record = self.record
-        with record.evaluation():
-            oracle, point = record.oracle.oracle, record.point
-            loss = oracle.start_at(point.weights)
-            return record.look_through(oracle, record.penalty.lam, point.weights, loss)[1]
+        standing = self.standing
+        with self.clock.evaluation():
+            weights = standing.iterate.weights
+            return standing.look(standing.unmetered.at(weights), weights)[1]

@@ -4,7 +4,7 @@ The step is the minimiser of ``g·d + (L/2)‖d‖² + Ω(w + d)``, the proximal
 ``B = L I``; L doubles until the quadratic lies above the loss at the new point (Beck and Teboulle
 2009). A coordinate with ``w_j = 0`` and ``|g_j| ≤ λ`` does not move in such a step, so the sweep
 above λ is all the method needs: it works on sparse vectors and is exact for any number of
-parameters.
+parameters. λ, ridge and bounds may differ from weight to weight.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Floats, MeteredOracle, Oracle, Penalty, SparseVector, union
-from proxqn.solvers.certificate.bound import Status
+from proxqn.problem.oracle import Line, Oracle, Point
+from proxqn.problem.penalty import Penalty
+from proxqn.problem.sparse import Floats, SparseVector, union
+from proxqn.run.status import Status
+from proxqn.run.watch import Callback
 from proxqn.solvers.curvature import scale
-from proxqn.solvers.recording import Callback, Point, Recorder, Solution, spread
+from proxqn.solvers.standing import Goal, Iterate, Solution, Standing
 from proxqn.solvers.working_set import WorkingSet
 
 _ROUNDING = 8 * float(np.finfo(float).eps)  # relative error of a sum of losses, with room
@@ -82,18 +85,17 @@ class ProxGD:
         callback: Callback | None = None,
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
-        record = Recorder(
-            MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
-        )
-        run = _Accelerated(self, record) if self.accelerated else _Plain(self, record)
-        return record.solution(run.solve, start)
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        run = _Accelerated(self, standing) if self.accelerated else _Plain(self, standing)
+        return standing.solution(run.solve, start)
 
 
 @final
 @dataclass(frozen=True)
 class _Trial:
-    """A point that the quadratic model lies above."""
+    """The end of a line, where the quadratic model lies above the loss."""
 
+    line: Line
     w: Floats
     loss: float
     trials: int
@@ -102,37 +104,36 @@ class _Trial:
 class _Backtracking:
     """L, and the search for it."""
 
-    def __init__(self, settings: ProxGD, record: Recorder) -> None:
-        self.settings, self.record = settings, record
-        self.oracle, self.penalty = record.oracle, record.penalty
+    def __init__(self, settings: ProxGD) -> None:
+        self.settings = settings
         self.L = settings.curvature or 1.0
         self.tested = False  # whether the last trial told anything about L
 
-    def first_curvature(self, at: WorkingSet, loss: float) -> None:
+    def first_curvature(self, point: Point, at: WorkingSet) -> None:
         if self.settings.curvature is None:
-            self.L = scale.measure(self.oracle, self.penalty, at, loss)
+            self.L = scale.measure(point, at)
 
-    def step(self, at: WorkingSet, loss: float) -> _Trial | None:
+    def step(self, point: Point, at: WorkingSet) -> _Trial | None:
         """Find L with ``ℓ(w + d) ≤ ℓ(w) + g·d + (L/2)‖d‖²``; None where no step is left.
 
         Near the optimum the terms to compare drown in the rounding of ℓ, which would drive L to
         infinity: there the last L that was tested in earnest is kept.
         """
-        self.tested = False
+        self.tested, loss = False, point.value
         for trial in range(1, self.settings.max_trials + 1):
-            w = self.penalty.prox(at.w - at.g / self.L, self.L)
+            w = at.penalty.prox(at.w - at.g / self.L, self.L)
             d = w - at.w
             if not d.any():
                 return None
-            self.oracle.move(SparseVector(at.coordinates, d).nonzero())
-            value = self.oracle.value_at(1.0)
+            line = point.along(SparseVector(at.coordinates, d).nonzero())
+            value = line.value(1.0)
             slope, quadratic = float((at.g * d).sum()), 0.5 * self.L * float((d * d).sum())
             self.tested = max(abs(slope), quadratic) > _BLURRED * abs(loss)
             above = loss + slope + quadratic + _ROUNDING * abs(loss)
             if not self.tested:
                 above = loss + _BLURRED * abs(loss)
             if math.isfinite(value) and value <= above:
-                return _Trial(w, value, trial)
+                return _Trial(line, w, value, trial)
             self.L *= self.settings.growth
         return None
 
@@ -145,89 +146,92 @@ class _Backtracking:
 class _Plain:
     """Gradient, proximal step, repeat."""
 
-    def __init__(self, settings: ProxGD, record: Recorder) -> None:
-        self.record, self.search = record, _Backtracking(settings, record)
+    def __init__(self, settings: ProxGD, standing: Standing) -> None:
+        self.standing, self.search = standing, _Backtracking(settings)
 
     def solve(self, start: SparseVector) -> Status:
-        record, search = self.record, self.search
-        status = record.begin(start)
-        if status is not None:
-            return status
-        at, status = record.look(record.penalty.lam, record.point.weights, record.point.loss)
+        standing, search = self.standing, self.search
+        point = standing.begin(start)
+        if point is None:
+            return Status.NOT_FINITE
+        at, status = standing.look(point, standing.iterate.weights)
         if status is None:
-            search.first_curvature(at, record.point.loss)
-        while status is None and (status := record.consult()) is None:
-            trial = search.step(at, record.point.loss)
+            search.first_curvature(point, at)
+        while status is None and (status := standing.consult()) is None:
+            trial = search.step(point, at)
             if trial is None:
                 return Status.STALLED
-            record.oracle.accept(1.0)
+            point = trial.line.accept(1.0)
             weights = SparseVector(at.coordinates, trial.w).nonzero()
-            objective = trial.loss + record.penalty.value(weights.values)
-            record.advance(
-                Point(weights, trial.loss, objective), step=1.0 / search.L, trials=trial.trials
+            objective = trial.loss + standing.penalty.value(weights)
+            standing.advance(
+                Iterate(weights, trial.loss, objective), step=1.0 / search.L, trials=trial.trials
             )
             search.relax()
-            at, status = record.look(record.penalty.lam, weights, trial.loss)
+            at, status = standing.look(point, weights)
         return status
 
 
 @final
 class _Accelerated:
-    """FISTA: the oracle stands at y, the iterate is w, the one before it ``previous``."""
+    """FISTA: the point is y, the iterate is w, the one before it ``previous``."""
 
-    def __init__(self, settings: ProxGD, record: Recorder) -> None:
-        self.record, self.search = record, _Backtracking(settings, record)
+    def __init__(self, settings: ProxGD, standing: Standing) -> None:
+        self.standing, self.search = standing, _Backtracking(settings)
         self.momentum = 1.0  # t_k
-        self.loss = math.inf  # ℓ(y)
 
     def solve(self, start: SparseVector) -> Status:
-        record, search = self.record, self.search
-        status = record.begin(start)
-        if status is not None:
-            return status
-        self.loss = record.point.loss
-        at, status = record.look(record.penalty.lam, record.point.weights, self.loss)
+        standing, search = self.standing, self.search
+        point = standing.begin(start)
+        if point is None:
+            return Status.NOT_FINITE
+        at, status = standing.look(point, standing.iterate.weights)
         if status is None:
-            search.first_curvature(at, self.loss)
-        while status is None and (status := record.consult()) is None:
-            trial = search.step(at, self.loss)
+            search.first_curvature(point, at)
+        while status is None and (status := standing.consult()) is None:
+            trial = search.step(point, at)
             if trial is None:
                 return Status.STALLED
-            y = self._extrapolate(at, trial)
-            at, status = record.look(record.penalty.lam, y, self.loss)
-            if status is Status.KKT:  # proved for y, so y is what we return
-                objective = self.loss + record.penalty.value(y.values)
-                record.point = Point(y, self.loss, objective)
+            point, y = self._extrapolate(point, at, trial)
+            at, status = standing.look(point, y)
+            if status in (Status.KKT, Status.UNPENALISED, Status.STATIONARY):
+                # Proved for y, so y is what we return.
+                objective = point.value + standing.penalty.value(y)
+                standing.iterate = Iterate(y, point.value, objective)
         return status
 
-    def _extrapolate(self, at: WorkingSet, trial: _Trial) -> SparseVector:
-        """Record w, and move on to ``y = w + ((t_k - 1)/t_{k+1}) (w - previous)``."""
-        record, previous = self.record, self.record.point
+    def _extrapolate(
+        self, point: Point, at: WorkingSet, trial: _Trial
+    ) -> tuple[Point, SparseVector]:
+        """Record w, and move on to ``y = w + ((t_k - 1)/t_{k+1}) (w - previous)``, in bounds."""
+        standing, previous = self.standing, self.standing.iterate
         coordinates = union(at.coordinates, previous.weights.coordinates)
-        w = spread(SparseVector(at.coordinates, trial.w), coordinates)
-        old = spread(previous.weights, coordinates)
-        y = spread(SparseVector(at.coordinates, at.w), coordinates)
+        w = SparseVector(at.coordinates, trial.w).on(coordinates)
+        old = previous.weights.on(coordinates)
+        y = SparseVector(at.coordinates, at.w).on(coordinates)
         weights = SparseVector(coordinates, w).nonzero()
-        objective = trial.loss + record.penalty.value(weights.values)
+        objective = trial.loss + standing.penalty.value(weights)
         uphill = float(((y - w) * (w - old)).sum()) > 0.0 or objective > previous.objective
         event = "restarted: the extrapolation points uphill" if uphill else ""
         if uphill:
             self.momentum = 1.0
         following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.momentum**2))
         ahead = w + (self.momentum - 1.0) / following * (w - old)
+        local = standing.penalty.on(coordinates)
+        if local.bounded:
+            ahead = np.clip(ahead, local.lower, local.upper)
         self.momentum = following
-        if np.array_equal(ahead, w):
-            self.loss = trial.loss
-        else:
-            record.oracle.move(SparseVector(coordinates, ahead - y).nonzero())
-            self.loss = record.oracle.value_at(1.0)
-        record.oracle.accept(1.0)
-        record.advance(
-            Point(weights, trial.loss, objective),
+        line = trial.line
+        if not np.array_equal(ahead, w):
+            line = point.along(SparseVector(coordinates, ahead - y).nonzero())
+            line.value(1.0)
+        point = line.accept(1.0)
+        standing.advance(
+            Iterate(weights, trial.loss, objective),
             step=1.0 / self.search.L,
             trials=trial.trials,
             event=event,
         )
         if uphill:
             self.search.relax()
-        return SparseVector(coordinates, ahead).nonzero()
+        return point, SparseVector(coordinates, ahead).nonzero()

@@ -5,7 +5,7 @@ weight by ``η_k λ/N`` in every step would be slow, and would leave few weights
 since single gradients are noisy. Instead each weight remembers the penalty it has received, and is
 drawn towards zero, not past it, until it has received all that is due (``cpp/sgd.hpp``). Only
 weights of the current sample's features are touched. A ridge term is part of the loss: what it asks
-of a weight is spread over the samples that use the weight.
+of a weight is spread over the samples that use the weight. All weights have one λ and one ridge.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from typing import final
 
 import numpy as np
 
-from proxqn.problem import Ints, MeteredOracle, Oracle, Penalty, SparseVector
-from proxqn.problem.stepwise import SampleSteps, samples_of
-from proxqn.solvers.certificate.bound import Status
-from proxqn.solvers.recording import Callback, Recorder, Solution
+from proxqn.problem.oracle import Oracle
+from proxqn.problem.penalty import Penalty
+from proxqn.problem.sparse import Ints, SparseVector
+from proxqn.problem.stepwise import SampleSteps
+from proxqn.run.status import Status
+from proxqn.run.watch import Callback
+from proxqn.solvers.rivals.needs import OneForAll, one_for_all, samples_of
+from proxqn.solvers.standing import Goal, Solution, Standing
 
 _FIRST_RATE = 0.1
 _MAX_HALVINGS = 40
@@ -82,53 +86,55 @@ class SGD:
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
         samples = samples_of(oracle, "sgd")
-        record = Recorder(
-            MeteredOracle(oracle), penalty, tol=tol, max_iter=max_iter, callback=callback
-        )
-        run = _Run(self, record, samples)
-        return record.solution(run.solve, start)
+        numbers = one_for_all(penalty, "sgd")
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        run = _Run(self, standing, samples, numbers)
+        return standing.solution(run.solve, start)
 
 
 @final
 class _Run:
     """One minimisation and its state."""
 
-    def __init__(self, settings: SGD, record: Recorder, samples: SampleSteps) -> None:
-        self.settings, self.record, self.samples = settings, record, samples
-        self.n = record.oracle.n_samples
-        self.lam, self.l2 = record.penalty.lam, record.penalty.l2
+    def __init__(
+        self, settings: SGD, standing: Standing, samples: SampleSteps, numbers: OneForAll
+    ) -> None:
+        self.settings, self.standing, self.samples = settings, standing, samples
+        self.clock = standing.record.clock
+        self.n = standing.oracle.n_samples
+        self.lam, self.l2 = numbers.lam, numbers.l2
         self.random = np.random.default_rng(settings.seed)
 
     def solve(self, start: SparseVector) -> Status:
-        record = self.record
-        with record.evaluation():
-            status = record.begin(start)
-        if status is None:
-            with record.evaluation():
-                point = record.point
-                _, status = record.look(self.lam, point.weights, point.loss)
+        standing = self.standing
+        with self.clock.evaluation():
+            point = standing.begin(start)
+        if point is None:
+            return Status.NOT_FINITE
+        with self.clock.evaluation():
+            _, status = standing.look(point, standing.iterate.weights)
         rate = self.settings.rate
         if rate is None and status is None:
-            with record.timed("rate"):
+            with self.clock.timed("rate"):
                 rate = self._choose_rate(start)
         self.samples.restart(start)
-        while status is None and (status := record.consult()) is None:
+        while status is None and (status := standing.consult()) is None:
             status = self._pass(rate or _FIRST_RATE)
         return status
 
     def _pass(self, rate: float) -> Status | None:
-        record, step = self.record, rate / (1.0 + self.record.iteration)
-        with record.timed("samples"):
+        standing = self.standing
+        step = rate / (1.0 + standing.record.iteration)
+        with self.clock.timed("samples"):
             order = self.random.permutation(self.n)
             self.samples.descend(order, rate=rate, lam=self.lam, l2=self.l2)
-        with (
-            record.evaluation()
-        ):  # penalties due are as good paid later: only the reader needs them
+        with self.clock.evaluation():
+            # Penalties due are as good paid later: only the reader needs them now.
             weights = self.samples.weights()
         for operation in ("forward", "backward"):
-            record.oracle.calls.counts[operation] += 1
+            standing.calls.counts[operation] += 1
         try:
-            return record.measure(weights, step=step)
+            return standing.measure(weights, step=step)
         except FloatingPointError as error:
             raise FloatingPointError(
                 f"SGD diverged: {error} Lower rate={rate:g}, or leave it None to have it chosen."
@@ -153,6 +159,6 @@ class _Run:
         self.samples.restart(start)
         self.samples.descend(chosen, rate=rate, lam=self.lam, l2=self.l2)
         weights = self.samples.weights()
-        penalty = self.record.penalty.value(weights.values) * len(chosen) / self.n
+        penalty = self.standing.penalty.value(weights) * len(chosen) / self.n
         cost = self.samples.loss(chosen) + penalty
         return cost if math.isfinite(cost) else math.inf

@@ -1,0 +1,43 @@
+"""A chain's one long vector as an estimator has it: coefficients, and transitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from proxqn.losses.chain.data import ChainData
+from proxqn.losses.chain.weights import SplitWeights
+from proxqn.problem.sparse import Floats, SparseVector
+
+
+def pack(data: ChainData, coef: sp.csr_array, transitions: Floats) -> SparseVector:
+    """Turn coefficients (labels x features) and transitions into a weight vector.
+
+    What has no weight is left out: features that do not occur, pairs not admitted.
+    """
+    n_labels, columns = data.n_labels, data.features.columns
+    entries = sp.coo_array(coef)
+    column = np.searchsorted(columns, entries.col)
+    known = column < len(columns)
+    known[known] = columns[column[known]] == entries.col[known]
+    states = column[known] * n_labels + entries.row[known]
+    values = entries.data[known]
+    if data.pairs is not None:
+        start, pair_labels = data.pairs
+        own = np.repeat(np.arange(len(columns)), np.diff(start))
+        admitted = np.isin(states, own * n_labels + pair_labels)
+        states, values = states[admitted], values[admitted]
+    order = np.argsort(states)
+    found = SparseVector(states[order].astype(np.int64), values[order].astype(np.float64))
+    return SplitWeights(found, np.where(data.admitted, transitions, 0.0)).joined(data.n_states)
+
+
+def unpack(data: ChainData, w: SparseVector) -> tuple[sp.csr_array, Floats]:
+    """Return coefficients (labels x features, sparse) and transitions (labels x labels)."""
+    weights = data.split(w)
+    column, label = np.divmod(weights.states.coordinates, data.n_labels)
+    coef = sp.coo_array(
+        (weights.states.values, (label, data.features.columns[column])),
+        shape=(data.n_labels, data.features.n_features),
+    ).tocsr()
+    return coef, weights.transitions

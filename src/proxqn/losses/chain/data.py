@@ -1,0 +1,190 @@
+"""What a chain's loss is made of: labelled sequences, indexed for the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from types import ModuleType
+from typing import Any, Self, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxqn.features.layout import SequenceLayout, Subset
+from proxqn.features.matrix import FeatureIndexed
+from proxqn.losses.chain.kernel import check, feature_kernel
+from proxqn.losses.chain.weights import SplitWeights
+from proxqn.problem.sparse import Floats, Ints, SparseVector
+
+StatePairs = tuple[Ints, NDArray[np.int32]]  # labels of each column, as CSR-like (start, labels)
+
+
+class Pairs(Enum):
+    """Which (feature, label) and (label, label) pairs have a weight."""
+
+    ALL = "all"
+    OBSERVED = "observed"
+
+
+@final
+@dataclass(frozen=True)
+class ChainData:
+    """Sequences, and which of the model's pairs have a weight.
+
+    Coordinate ``c·L + y`` is the weight of label y and column c of the features, and the L² of
+    label pairs follow at the end.
+    """
+
+    layout: SequenceLayout
+    features: FeatureIndexed
+    labels: NDArray[np.int32]  # [stride] true labels by slot
+    n_labels: int
+    weights: Floats | None  # [n_sequences] factors of the losses; None for ones
+    pairs: StatePairs | None  # labels that have a weight with a column; None for all
+    admitted: NDArray[np.bool_]  # [L, L] label pairs that have a weight
+    counted: NDArray[np.bool_] | None = None  # [n_sequences] whose label pairs are observed; or all
+
+    @classmethod
+    def of_tokens(
+        cls,
+        X: sp.csr_array,
+        labels: NDArray[np.integer[Any]],
+        lengths: NDArray[np.integer[Any]],
+        *,
+        n_labels: int,
+        pairs: Pairs,
+        transition_pairs: Pairs,
+        sample_weight: Floats | None,
+        kernels: ModuleType,
+    ) -> Self:
+        """Index tokens; parameters as in :class:`~proxqn.losses.chain.oracle.ChainOracle`."""
+        X, labels = sp.csr_array(X), np.asarray(labels)
+        tokens = np.asarray(lengths, dtype=np.int64)
+        check(X, labels, tokens, n_labels, sample_weight)
+        layout = SequenceLayout.from_lengths(tokens)
+        slot_labels = np.zeros(layout.stride, dtype=np.int32)
+        slot_labels[layout.token_slot] = labels
+        features = FeatureIndexed.from_csr(X, layout.token_slot, layout.stride)
+        everything = np.ones((n_labels, n_labels), dtype=bool)
+        found = cls(layout, features, slot_labels, n_labels, sample_weight, None, everything)
+        if pairs is Pairs.OBSERVED:
+            columns = feature_kernel(kernels, features)
+            found = replace(found, pairs=columns.observed_pairs(slot_labels, n_labels))
+        if transition_pairs is Pairs.OBSERVED:
+            found = replace(found, admitted=found.count_label_pairs(None) > 0)
+        return found
+
+    @property
+    def n_states(self) -> int:
+        """Coordinates of (column, label) pairs; those of label pairs follow."""
+        return self.features.n_columns * self.n_labels
+
+    @property
+    def n_coordinates(self) -> int:
+        """Numbers in use: all labels of every feature that occurs, and all label pairs."""
+        return self.n_states + self.n_labels**2
+
+    @property
+    def n_parameters(self) -> int:
+        """d: all labels x all features + label pairs, or the observed ones of these."""
+        everything = self.n_labels * self.features.n_features
+        n_states = everything if self.pairs is None else len(self.pairs[1])
+        return n_states + int(self.admitted.sum())
+
+    @property
+    def pass_cost(self) -> float:
+        """3 L² multiply-adds a token for the recursions, and 2 L exponentials of about 20."""
+        return self.layout.n_tokens * self.n_labels * (3.0 * self.n_labels + 40.0)
+
+    @cached_property
+    def label_counts(self) -> Ints:
+        """Tokens of each label; slots without a token have the first label."""
+        counts = np.bincount(self.labels, minlength=self.n_labels)
+        counts[0] -= len(self.labels) - self.layout.n_tokens
+        return counts
+
+    @cached_property
+    def observed(self) -> Floats:
+        """The true label pairs, each weighted by its sequence, shape (L, L)."""
+        factors = np.ones(self.layout.n_sequences) if self.weights is None else self.weights
+        return self.count_label_pairs(
+            factors if self.counted is None else np.where(self.counted, factors, 0.0)
+        )
+
+    def count_label_pairs(self, weights: Floats | None) -> Floats:
+        """Count neighbouring labels in the data, each weighted by its sequence."""
+        labels, lengths = self.labels[self.layout.token_slot], self.layout.lengths
+        pairs = labels[:-1] * self.n_labels + labels[1:]
+        factors = np.repeat(np.ones(len(lengths)) if weights is None else weights, lengths)[1:]
+        factors[np.cumsum(lengths)[:-1] - 1] = 0.0  # from one sequence to the next
+        counts = np.bincount(pairs, factors, minlength=self.n_labels**2).astype(np.float64)
+        return counts.reshape(self.n_labels, self.n_labels)
+
+    def split(self, w: SparseVector) -> SplitWeights:
+        """Return the weights of features and those of label pairs."""
+        return SplitWeights.of(w, self.n_states, self.n_labels)
+
+    def curvatures(self, coordinates: Ints) -> Floats:
+        """Return ``Σ x² p (1 - p)`` with p the label's share of the tokens, not its marginals."""
+        split = np.searchsorted(coordinates, self.n_states)
+        column, label = np.divmod(coordinates[:split], self.n_labels)
+        pairs = coordinates[split:] - self.n_states
+        share = (self.label_counts + 1.0) / (self.layout.n_tokens + self.n_labels)  # never 0
+        pair_share = np.outer(share, share).ravel()[pairs]
+        factor = 1.0 if self.weights is None else float(self.weights.mean())
+        n_pairs = self.layout.n_tokens - self.layout.n_sequences
+        return factor * np.concatenate(
+            [
+                self.features.squares()[column] * (share * (1.0 - share))[label],
+                max(n_pairs, 1) * pair_share * (1.0 - pair_share),
+            ]
+        )
+
+    def restrict(
+        self, samples: Ints, factor: float, kernels: ModuleType, n_jobs: int
+    ) -> tuple[ChainData, Subset]:
+        """Return the same of some sequences, and where their tokens were.
+
+        Coordinates and pairs with a weight are those of all sequences.
+        """
+        _check_samples(samples, self.layout.n_sequences)
+        chosen = self.layout.restrict(samples)
+        slot_labels = np.zeros(chosen.layout.stride, dtype=np.int32)
+        slot_labels[chosen.new_slots] = self.labels[chosen.old_slots]
+        weights = None if self.weights is None else self.weights[samples] * factor
+        if weights is None and factor != 1.0:
+            weights = np.full(len(samples), factor)
+        part = replace(
+            self,
+            layout=chosen.layout,
+            features=self._restricted_features(chosen, kernels, n_jobs),
+            labels=slot_labels,
+            weights=weights,
+            counted=None if self.counted is None else self.counted[samples],
+        )
+        return part, chosen
+
+    def _restricted_features(
+        self, chosen: Subset, kernels: ModuleType, n_jobs: int
+    ) -> FeatureIndexed:
+        slot_map = np.full(self.layout.stride, -1, dtype=np.int32)
+        slot_map[chosen.old_slots] = chosen.new_slots
+        names = ("start", "slots", "value_start", "values")
+        columns = feature_kernel(kernels, self.features)
+        found = dict(zip(names, columns.restrict_slots(slot_map, n_jobs), strict=True))
+        lists = self.features.lists
+        if lists is not None:
+            lists = lists.restrict(chosen.old_slots, chosen.new_slots, chosen.layout.stride)
+        return replace(self.features, **found, lists=lists)
+
+
+def _check_samples(samples: Ints, n_samples: int) -> None:
+    """Refuse what is no choice of samples: the kernels take their places as indices, unchecked."""
+    ascending = len(samples) > 0 and bool((np.diff(samples) > 0).all())
+    if not ascending or samples[0] < 0 or samples[-1] >= n_samples:
+        raise ValueError(
+            f"samples must be ascending numbers from 0 to {n_samples - 1}, at least one and each "
+            f"once, got {samples!r}."
+        )

@@ -1,0 +1,81 @@
+"""Points and lines of a lattice's loss: those of a chain, and the weights of edges."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from proxqn.losses.chain.point import ChainLine, ChainPoint
+from proxqn.losses.inner_product import InnerProduct
+from proxqn.losses.lattice.edges import EdgePasses
+from proxqn.losses.mixtures import conjugate
+from proxqn.losses.trials import moved
+from proxqn.problem.oracle import NOTHING, Line, Point
+from proxqn.problem.sparse import Floats, Ints, SparseVector, Sweep
+
+
+@final
+class LatticePoint(Point):
+    """A chain's point, which knows whether it is spent, and the weights of edges beside it."""
+
+    def __init__(self, chain: ChainPoint, passes: EdgePasses, edges: SparseVector) -> None:
+        self.value = chain.value
+        self._chain, self._passes, self._edges = chain, passes, edges
+        self._n_chain, self._inner = passes.data.chain.n_coordinates, InnerProduct()
+
+    def gradient(self, coordinates: Ints) -> Floats:
+        """Sum residuals over the tokens of each coordinate's feature."""
+        split = np.searchsorted(coordinates, self._n_chain)
+        of_chain = self._chain.gradient(coordinates[:split])
+        of_edges = self._passes.gradient(coordinates[split:] - self._n_chain)
+        found = np.concatenate([of_chain, of_edges])
+        self._inner.note(coordinates, found)
+        return found
+
+    def sweep(self, level: float, keep: Ints = NOTHING) -> Sweep:
+        """Stream over all data entries times labels or label pairs; keep what exceeds the level."""
+        split = np.searchsorted(keep, self._n_chain)
+        chain = self._chain.sweep(level, keep[:split])
+        edges, largest = self._passes.sweep(level, keep[split:] - self._n_chain)
+        found = self._passes.data.joined(chain.gradient, edges)
+        self._inner.note(found.coordinates, found.values)
+        return Sweep(found, float(np.maximum(chain.largest, largest)))  # a NaN stays a NaN
+
+    def conjugate(self, scale: float) -> float | None:
+        """Bound it by mixtures of the true labels with the model; None where some are unknown."""
+        data, losses = self._passes.data, self._chain.losses()
+        if not data.labels.complete:
+            return None
+        w = data.joined(self._chain.weights(), self._edges)
+        inner = self._inner.with_weights(w, self.gradient) if scale else 0.0
+        return conjugate(scale, self.value, inner, losses, data.chain.weights)
+
+    def along(self, direction: SparseVector) -> LatticeLine:
+        """Compute the scores of a whole step, but for the edges."""
+        chain, edges = self._passes.data.split(direction)
+        return LatticeLine(self._chain.along(chain), self._passes, self._edges, edges)
+
+
+@final
+class LatticeLine(Line):
+    """A chain's line; the edges' weights are set anew for each of its trials."""
+
+    def __init__(
+        self, chain: ChainLine, passes: EdgePasses, edges: SparseVector, direction: SparseVector
+    ) -> None:
+        self._chain, self._passes = chain, passes
+        self._edges, self._direction = edges, direction
+
+    def value(self, alpha: float) -> float:
+        """Run the forward pass."""
+        self._chain.check()
+        self._passes.put(moved(self._edges, self._direction, alpha))
+        return self._chain.value(alpha)
+
+    def accept(self, alpha: float) -> LatticePoint:
+        """Run the backward pass."""
+        if not self._chain.stands_at(alpha):
+            self.value(alpha)
+        edges = moved(self._edges, self._direction, alpha)
+        return LatticePoint(self._chain.accept(alpha), self._passes, edges)

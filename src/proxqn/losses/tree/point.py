@@ -1,0 +1,130 @@
+"""Points and lines of the tree model: its kernels, one call for one price."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+
+from proxqn.losses.mixtures import slack
+from proxqn.losses.tree.data import TreeData
+from proxqn.problem.oracle import NOTHING, Lease, Line, Point
+from proxqn.problem.sparse import Floats, Ints, SparseVector, Sweep, union
+
+_LANES = 8  # samples side by side in the kernels
+
+
+@final
+class TreeMemory:
+    """The kernels of some samples with what they write, which is about one point at a time."""
+
+    def __init__(self, data: TreeData, n_jobs: int, kernels: ModuleType) -> None:
+        n_samples = len(data)
+        stride = -(-n_samples // _LANES) * _LANES
+        self.data, self.n_jobs = data, n_jobs
+        self.features, self.tree = data.feature_kernel(kernels), data.tree_kernel(kernels)
+        # weight · (P(k) - 1[k on path of y])
+        self.residuals = np.zeros((len(data.hierarchy), stride))
+        self.losses = np.zeros(n_samples)  # -log P(y_i|x_i) of the last forward pass
+        self.lease = Lease()
+        self.aimed: Any = None  # the line whose scores stand in the kernel
+
+
+@final
+class TreePoint(Point):
+    """Node marginals of every sample at some weights."""
+
+    def __init__(self, memory: TreeMemory, w: SparseVector, value: float) -> None:
+        self.value = value
+        self._memory, self._w = memory, w
+        self._inner: float | None = None  # ⟨w, ∇ℓ(w)⟩, once known
+        memory.lease.give(self)
+
+    def gradient(self, coordinates: Ints) -> Floats:
+        """Sum the node's residuals over the rows of each coordinate's feature."""
+        self._memory.lease.check(self)
+        out = np.empty(len(coordinates))
+        memory = self._memory
+        memory.features.gradient(coordinates, memory.residuals, out, memory.n_jobs)
+        self._take_inner(SparseVector(coordinates, out))
+        return out
+
+    def sweep(self, level: float, keep: Ints = NOTHING) -> Sweep:
+        """Stream over all data entries times nodes, tile by tile; keep what exceeds the level."""
+        self._memory.lease.check(self)
+        memory = self._memory
+        coordinates, values, largest = memory.features.sweep(
+            memory.residuals, level, None, None, memory.n_jobs
+        )
+        found = SparseVector(coordinates, values).including(keep, self.gradient)
+        self._take_inner(found)
+        return Sweep(found, largest)
+
+    def conjugate(self, scale: float) -> float:
+        """Bound ``ℓ*(scale·∇ℓ(w))`` by mixtures of the truth with the model."""
+        self._memory.lease.check(self)
+        if self._inner is None:
+            self.gradient(self._w.coordinates)
+        assert self._inner is not None
+        terms = slack(self._memory.losses, scale, self._memory.data.weights)
+        return scale * (self._inner - self.value) - terms
+
+    def along(self, direction: SparseVector) -> Line:
+        """Compute node scores and their changes: the data entries of the features in w and d."""
+        self._memory.lease.check_place(self)
+        line = TreeLine(self._memory, self, self._w, direction)
+        line.aim()
+        return line
+
+    def _take_inner(self, g: SparseVector) -> None:
+        """Note ⟨w, g⟩ where these derivatives are those of all weights."""
+        if self._inner is None:
+            at = np.searchsorted(g.coordinates, self._w.coordinates)
+            if (np.append(g.coordinates, -1)[at] == self._w.coordinates).all():
+                self._inner = float(g.values[at] @ self._w.values)
+
+
+@final
+class TreeLine(Line):
+    """Node scores that move with the step. From nowhere, at w = 0, a line leads to any point."""
+
+    def __init__(
+        self, memory: TreeMemory, point: TreePoint | None, w: SparseVector, d: SparseVector
+    ) -> None:
+        self._memory, self._point, self._from = memory, point, w
+        self._coordinates = union(w.coordinates, d.coordinates)
+        self._w, self._d = w.on(self._coordinates), d.on(self._coordinates)
+        self._trial = np.nan, np.nan  # step and loss of the last one
+
+    def aim(self) -> None:
+        """Let the kernel's scores be those of this line."""
+        memory = self._memory
+        memory.tree.move(self._coordinates, self._w, self._d, memory.n_jobs)
+        memory.aimed = self
+
+    def value(self, alpha: float) -> float:
+        """Run the upward pass: an exponential for every nonzero node score."""
+        memory = self._memory
+        if self._point is not None:
+            memory.lease.check_place(self._point)
+        if memory.aimed is not self:  # another line was looked along in between
+            self.aim()
+        memory.lease.overwrite()
+        memory.tree.forward(alpha, memory.losses, memory.n_jobs)
+        weights = memory.data.weights
+        losses = memory.losses if weights is None else weights * memory.losses
+        self._trial = alpha, float(losses.sum())
+        return self._trial[1]
+
+    def accept(self, alpha: float) -> Point:
+        """Run the downward pass and write the residuals: nodes x samples."""
+        if self._trial[0] != alpha or self._memory.aimed is not self:
+            self.value(alpha)
+        memory = self._memory
+        if self._point is not None:
+            memory.lease.check_place(self._point)
+        memory.tree.backward(alpha, memory.residuals, memory.n_jobs)
+        memory.aimed = None
+        w = SparseVector(self._coordinates, self._w + alpha * self._d).nonzero()
+        return TreePoint(memory, w, self._trial[1])

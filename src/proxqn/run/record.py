@@ -1,0 +1,72 @@
+"""The record of a run while it goes: one row an iteration, shown to whoever looks on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, final
+
+from proxqn.problem.meter import Calls
+from proxqn.problem.sparse import SparseVector
+from proxqn.run.clock import Clock
+from proxqn.run.trace import Row, Trace
+from proxqn.run.watch import Callback, Iterate, Watcher
+
+
+@final
+class Record:
+    """Trace, clock and callback of a run.
+
+    Parameters
+    ----------
+    calls : Calls
+        What the oracle is charged with; it enters the rows.
+    callback : callable, optional
+        Shown each row once nothing changes it any more; may ask for an end.
+    clock : Clock, optional
+        Another run's, of which this one is a part.
+    """
+
+    def __init__(
+        self, calls: Calls, callback: Callback | None = None, clock: Clock | None = None
+    ) -> None:
+        self.trace, self.clock = Trace(), clock or Clock()
+        self.iteration = self.epoch = 0
+        self._calls, self._callback = calls, callback
+        if isinstance(callback, Watcher):
+            self.clock.declare("evaluation")
+
+    def append(self, **facts: Any) -> None:
+        """Add a row: what it is told, where it stands, what has been spent."""
+        known: dict[str, Any] = {
+            "kkt": math.inf,
+            "certified": False,
+            "working_set": 0,
+            "step": math.nan,
+            "trials": 1,
+            "inner_passes": 0.0,
+        }
+        self.trace.append(Row(**(known | facts | self._spent())))
+
+    def amend(self, **facts: Any) -> None:
+        """Enter something into the last row, and what it has cost to find out."""
+        self.trace.amend(replace(self.trace[-1], **(facts | self._spent())))
+
+    def show(self, weights: SparseVector) -> bool:
+        """Show the last row, and the weights it is about; True if the callback asks for an end."""
+        callback, row = self._callback, self.trace[-1]
+        if not isinstance(callback, Watcher):
+            return callback is not None and bool(callback(row))
+        cpu_seconds = self.clock.cpu_seconds
+        with self.clock.evaluation():
+            callback.see(Iterate(row, weights, cpu_seconds))
+            return bool(callback(row))
+
+    def _spent(self) -> dict[str, Any]:
+        return {
+            "iteration": self.iteration,
+            "epoch": self.epoch,
+            "seconds": self.clock.seconds,
+            "calls": dict(self._calls.counts),
+            "phase_seconds": self._calls.seconds | self.clock.phases,
+        }

@@ -1,0 +1,30 @@
+"""Why a run ended, in the sentence that the user reads."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Status(Enum):
+    """Why a solver stopped; the value is the sentence the user reads."""
+
+    GAP = "converged: the duality gap is at most tol times the objective"
+    KKT = "converged: the largest subgradient entry is at most tol times lam (no gap is known)"
+    UNPENALISED = (
+        "converged: the largest subgradient entry is at most tol times lam (no gap is known: some "
+        "weights have no penalty; bounds on them would give one)"
+    )
+    STATIONARY = (
+        "converged to a stationary point: the largest subgradient entry is at most tol times lam "
+        "(the loss is not convex, so there is no certificate)"
+    )
+    MAX_ITER = "stopped: max_iter iterations made before the tolerance was reached"
+    STALLED = "stopped: no step lowers the objective by more than its rounding error"
+    INTERRUPTED = "interrupted: the last accepted iterate is returned"
+    CALLBACK = "stopped: the callback asked for it"
+    NOT_FINITE = "failed: the loss or its gradient is not finite at the point returned"
+
+    @property
+    def success(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self in (Status.GAP, Status.KKT, Status.UNPENALISED, Status.STATIONARY)

@@ -1,0 +1,224 @@
+"""How a run stands: its iterate, what is proved of it, and whether that is enough.
+
+Every solver tells a :class:`Standing` of each accepted iterate; it keeps the trace, certifies from
+a full gradient, and knows when to stop. So the same problem solved by different methods yields rows
+that mean the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from proxqn.problem.meter import Calls, metered
+from proxqn.problem.oracle import Oracle, Point
+from proxqn.problem.penalty import Penalty
+from proxqn.problem.sparse import SparseVector
+from proxqn.run.record import Record
+from proxqn.run.status import Status
+from proxqn.run.trace import Trace
+from proxqn.run.watch import Callback
+from proxqn.solvers.certificate import bound
+from proxqn.solvers.certificate.bound import Certificate
+from proxqn.solvers.working_set import WorkingSet, gather
+
+
+@final
+@dataclass(frozen=True)
+class Iterate:
+    """Accepted weights. Replaced whole, so that an interrupt never sees half of one."""
+
+    weights: SparseVector
+    loss: float
+    objective: float
+
+
+@final
+@dataclass(frozen=True)
+class Solution:
+    """What a solver returns, whatever made it stop."""
+
+    weights: SparseVector
+    objective: float
+    gap: float
+    kkt: float
+    status: Status
+    trace: Trace
+
+
+@final
+@dataclass(frozen=True)
+class Goal:
+    """When to stop, and who is told on the way."""
+
+    tol: float
+    max_iter: int
+    callback: Callback | None = None
+
+
+# Statuses that end a run between two calls of `consult`: the callback has yet to see the last row.
+_UNSEEN = (
+    Status.GAP,
+    Status.KKT,
+    Status.UNPENALISED,
+    Status.STATIONARY,
+    Status.STALLED,
+    Status.NOT_FINITE,
+)
+
+
+@final
+class Standing:
+    """How one run stands.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        ℓ. ``standing.oracle`` is the same, metered; ``standing.unmetered`` the one given.
+    within : Standing, optional
+        Of the run that this one is a part of: the oracle is its metered one, restricted,
+        and all it takes counts there.
+    """
+
+    def __init__(
+        self, oracle: Oracle, penalty: Penalty, goal: Goal, within: Standing | None = None
+    ) -> None:
+        self.calls: Calls = Calls() if within is None else within.calls
+        self.unmetered, self.penalty = oracle, penalty
+        self.oracle = metered(oracle, self.calls) if within is None else oracle
+        clock = None if within is None else within.record.clock
+        self.record: Record = Record(self.calls, goal.callback, clock)
+        self.iterate = Iterate(SparseVector.empty(), math.inf, math.inf)
+        self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
+        self._goal = goal
+
+    def part(self, oracle: Oracle) -> Standing:
+        """Return the standing of a run on an oracle of ours, restricted, that counts here."""
+        return Standing(oracle, self.penalty, replace(self._goal, callback=None), within=self)
+
+    @property
+    def gap(self) -> float:
+        """What is left to gain at most: any lower bound found so far still holds."""
+        return max(self.iterate.objective - self.certificate.bound, 0.0)
+
+    @property
+    def enough(self) -> float:
+        """A lower bound on the optimum that would end the run."""
+        objective = self.iterate.objective
+        return objective - self._goal.tol * abs(objective)
+
+    def begin(self, weights: SparseVector, oracle: Oracle | None = None) -> Point | None:
+        """Evaluate and record the starting point; None if ℓ is not finite there."""
+        weights = weights.nonzero()
+        point = (oracle or self.oracle).at(weights)
+        objective = point.value + self.penalty.value(weights)
+        self.iterate = Iterate(weights, point.value, objective)
+        if not math.isfinite(objective):
+            return None
+        self._append()
+        return point
+
+    def advance(self, iterate: Iterate, **facts: Any) -> None:
+        """Record an accepted iterate as the next row."""
+        self.iterate = iterate
+        self.record.iteration += 1
+        self._append(**facts)
+
+    def look(
+        self, point: Point, weights: SparseVector, margin: float = 0.0
+    ) -> tuple[WorkingSet, Status | None]:
+        """Sweep over all variables, and certify with what was found.
+
+        Parameters
+        ----------
+        weights : SparseVector
+            Those of the point. It may be another than the iterate (FISTA looks at its
+            extrapolation): a lower bound on the optimum holds wherever it was found.
+        margin : float
+            Take in also what is below λ by less than this.
+        """
+        at, largest = gather(point, self.penalty, weights, margin)
+        if not math.isfinite(largest):
+            return at, Status.NOT_FINITE
+        return at, self.certify(point, at)
+
+    def certify(self, point: Point, at: WorkingSet) -> Status | None:
+        """Enter what a full gradient proves into the last row; a status if that is enough."""
+        here = bound.certify(point, at, convex=self.oracle.convex)
+        self.certificate = replace(here, bound=max(here.bound, self.certificate.bound))
+        self.amend(kkt=here.kkt, certified=True, working_set=len(at))
+        return self.reached(self.certificate)
+
+    def admit_bound(self, lower_bound: float) -> Status | None:
+        """Enter a lower bound on the optimum that was found at another point."""
+        best = max(lower_bound, self.certificate.bound)
+        self.certificate = replace(self.certificate, bound=best)
+        self.amend()
+        return self.reached(self.certificate)
+
+    def would_end(self, point: Point, at: WorkingSet) -> bool:
+        """Whether the run would end if no variable outside the working set were violated."""
+        proving = math.isfinite(self.certificate.bound)
+        if proving and bound.most_provable(point.value, at) < self.enough:
+            return False
+        return self.reached(bound.certify(point, at, convex=self.oracle.convex)) is not None
+
+    def reached(self, certificate: Certificate) -> Status | None:
+        """Return the status to stop with, or None to go on."""
+        return bound.reached(certificate, self.iterate.objective, self.penalty, self._goal.tol)
+
+    def amend(self, **facts: Any) -> None:
+        """Bring the last row up to date."""
+        objective, nnz = self.iterate.objective, len(self.iterate.weights.values)
+        self.record.amend(objective=objective, nnz=nnz, gap=self.gap, **facts)
+
+    def measure(self, weights: SparseVector, **facts: Any) -> Status | None:
+        """Record and certify an iterate found without the oracle; neither timed nor counted.
+
+        Raises
+        ------
+        FloatingPointError
+            If the objective is not finite there.
+        """
+        with self.record.clock.evaluation():
+            point = self.unmetered.at(weights)
+            objective = point.value + self.penalty.value(weights)
+            if not math.isfinite(objective):
+                raise FloatingPointError(f"the objective is {objective} at the new iterate.")
+            at, _ = gather(point, self.penalty, weights)
+        self.advance(Iterate(weights, point.value, objective), **facts)
+        return self.certify(point, at)
+
+    def consult(self) -> Status | None:
+        """Show the callback the last row, which no sweep will change any more; count iterations."""
+        if self.record.show(self.iterate.weights):
+            return Status.CALLBACK
+        return Status.MAX_ITER if self.record.iteration >= self._goal.max_iter else None
+
+    def solution(self, solve: Callable[[SparseVector], Status], start: SparseVector) -> Solution:
+        """Run the solver and return its result; Ctrl-C ends it at the last accepted iterate."""
+        try:
+            status = solve(start)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            if not len(self.record.trace):  # not even the starting point has been evaluated
+                self.begin(start)
+        if len(self.record.trace) and status in _UNSEEN:
+            self.record.show(self.iterate.weights)
+        done = self.iterate
+        return Solution(
+            done.weights,
+            done.objective,
+            self.gap,
+            self.certificate.kkt,
+            status,
+            self.record.trace,
+        )
+
+    def _append(self, **facts: Any) -> None:
+        now = self.iterate
+        self.record.append(
+            objective=now.objective, gap=self.gap, nnz=len(now.weights.values), **facts
+        )
