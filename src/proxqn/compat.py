@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any, Self, final
 
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from proxqn.estimators.callbacks import ModelWatcher
 from proxqn.estimators.chain_crf import ChainCRF
-from proxqn.features.encoding import SequenceEncoder
-from proxqn.io.chain_file import SavedChain
-from proxqn.io.model_file import to_bytes
+from proxqn.features.encoding import EncodedSequences, SequenceEncoder
+from proxqn.io.model_file import SavedModel, to_bytes
 from proxqn.metrics.sequence import token_accuracy_score
 from proxqn.run.trace import Trace
+from proxqn.run.watch import Callback
 
 __all__ = ["CRF", "TrainingLog"]
 
@@ -173,7 +174,16 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         for name in self._get_param_names():  # thirty: a list of assignments could miss one
             setattr(self, name, given[name])
 
-    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_dev: Any = None,
+        y_dev: Any = None,
+        *,
+        callback: Callback | ModelWatcher | None = None,
+        initial: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -184,16 +194,19 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             Their labels.
         X_dev, y_dev : optional
             Checked and left alone, with a warning: CRFsuite only logs scores of them.
+        callback, initial : optional
+            As in :meth:`proxqn.ChainCRF.fit`; ``initial`` may be a fitted ``CRF`` too.
         """
+        start: Any = initial.crf_ if isinstance(initial, CRF) else initial
         if (X_dev is None) != (y_dev is None):
             raise ValueError("pass both X_dev and y_dev, or none of them.")
         settings = self._settings(dev=X_dev is not None)
         X, y = _without_empty(X, y)
         labels = list(chain.from_iterable(y))
-        crf = ChainCRF(**settings)
-        self.crf_ = _fit_frequent(crf, X, labels, self.min_freq) if self.min_freq else crf.fit(X, y)
+        data = _with_frequent(X, labels, self.min_freq) if self.min_freq else X
+        self.crf_: ChainCRF = ChainCRF(**settings).fit(data, y, callback=callback, initial=start)
         self.classes_ = list(dict.fromkeys(labels))
-        self.training_log_ = TrainingLog.from_trace(crf.trace_)
+        self.training_log_ = TrainingLog.from_trace(self.crf_.trace_)
         return self
 
     def predict(self, X: Any) -> NDArray[np.object_]:
@@ -249,7 +262,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def size_(self) -> int:
         """Bytes of the model as `proxqn.save` writes it."""
         self._check_fitted()
-        return len(to_bytes(SavedChain(self.crf_, self.crf_.encoder_)))
+        return len(to_bytes(SavedModel(self.crf_)))
 
     @property
     def tagger_(self) -> Any:
@@ -307,16 +320,15 @@ def _without_empty(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
     return [xseq for xseq in X if len(xseq)], [yseq for yseq in y if len(yseq)]
 
 
-def _fit_frequent(crf: ChainCRF, X: list[Any], labels: list[Any], min_freq: float) -> ChainCRF:
-    """Fit to the attributes that CRFsuite would keep; ChainCRF counts them in another way."""
+def _with_frequent(X: list[Any], labels: list[Any], min_freq: float) -> EncodedSequences:
+    """Encode the attributes that CRFsuite would keep; ChainCRF counts them in another way."""
     encoder = SequenceEncoder()
     data = encoder.fit_transform(X)
     kept = _frequent(data.X, labels, min_freq)
-    crf.fit(data.X[:, kept], labels, lengths=data.lengths)
-    crf.encoder_ = SequenceEncoder(
+    reduced = SequenceEncoder(
         vocabulary=encoder.vocabulary.subset(kept), edge_vocabulary=encoder.edge_vocabulary
     )
-    return crf
+    return replace(data, X=data.X[:, kept], encoder=reduced)
 
 
 def _frequent(X: sp.csr_array, labels: list[Any], min_freq: float) -> NDArray[np.int64]:

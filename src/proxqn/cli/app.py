@@ -16,7 +16,6 @@ _COMMANDS: Final = {
     "evaluate": ("proxqn.cli.evaluate", "Score a model, or predictions, against true labels."),
     "inspect": ("proxqn.cli.inspect", "Show what a model has learned, and its certificate."),
     "export": ("proxqn.cli.export", "Write a model as CRFsuite's or CRF++'s text."),
-    "experiment": ("proxqn.cli.experiment", "Repeat the experiments of the paper."),
 }
 
 
@@ -30,6 +29,8 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command: the function of its name in its module."""
+        if cmd_name == "experiment":
+            ctx.fail("the experiments have moved: run `python -m replication` in a checkout.")
         if cmd_name not in _COMMANDS:
             return None
         module, _ = _COMMANDS[cmd_name]

@@ -17,14 +17,15 @@ from typing import final
 from proxqn.io.checkpoint import Checkpoint
 from proxqn.minimization import Solver
 from proxqn.problem import Oracle, Penalty, SparseVector
+from proxqn.run.status import Status
 from proxqn.run.trace import Row, Trace
-from proxqn.solvers.certificate.bound import Status
-from proxqn.solvers.recording import Callback, Iterate, Solution, Watcher
+from proxqn.run.watch import Callback, Iterate, Watcher
+from proxqn.solvers.standing import Solution
 
 
 @final
 @dataclass(frozen=True)
-class Legs:
+class Checkpointed:
     """A solver that runs another in legs and writes a checkpoint after each.
 
     Parameters

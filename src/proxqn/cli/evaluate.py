@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from proxqn.cli.scoring import ChainScores, TreeScores, chain_scores, column_scores, tree_scores
-from proxqn.cli.sequence_files import Reading, reading_options
+from proxqn.cli.chain.files import Reading, reading_options
+from proxqn.cli.chain.scores import column_scores
+from proxqn.cli.kind import Scores, Wishes, commands_of
 from proxqn.io import model_file
-from proxqn.io.chain_file import SavedChain
 
 
 @click.command(
@@ -34,14 +34,10 @@ def evaluate(
     Chains: precision, recall and F1 of entities by type (equal to seqeval's and conlleval's) and
     token accuracy. Trees: hierarchical precision, recall and F1, and leaf accuracy.
     """
-    scores: ChainScores | TreeScores
+    scores: Scores
     if model is None:
         scores = column_scores(data, Reading().changed(options), scheme=scheme)
     else:
         saved = model_file.read(model)
-        if isinstance(saved, SavedChain):
-            reading = Reading.from_json(saved.reading).changed(options)
-            scores = chain_scores(saved, data, reading, scheme=scheme)
-        else:
-            scores = tree_scores(saved, data)
+        scores = commands_of(saved.model.kind).evaluate(saved, data, Wishes(options, scheme))
     click.echo(json.dumps(scores.to_json()) if as_json else scores.text())

@@ -1,4 +1,4 @@
-"""``proxqn export``: a chain as another program's text."""
+"""``proxqn export``: a model as another program's text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import click
 
 from proxqn.cli.outputs import check_writable, write_lines
 from proxqn.io import model_file
-from proxqn.io.chain_file import SavedChain
 from proxqn.io.container import ModelFileError
-from proxqn.io.exports import to_crfpp, to_crfsuite
 
 
 @click.command(epilog="\b\nExample:\n  proxqn export model.proxqn --to crfsuite -o model.txt\n")
@@ -19,13 +17,11 @@ from proxqn.io.exports import to_crfpp, to_crfsuite
 def export(model: str, program: str, output: str) -> None:
     """Write a chain MODEL as text that tools for CRFsuite or CRF++ read."""
     check_writable(output)
-    saved = model_file.read(model)
-    if not isinstance(saved, SavedChain):
-        raise ModelFileError(f"{model}: a tree model; only chains can be exported.")
-    if program == "crfsuite":
-        lines = to_crfsuite(saved.model, saved.encoder)
-    elif saved.encoder is not None:
-        lines = to_crfpp(saved.model, saved.encoder)
-    else:
-        raise ModelFileError(f"{model}: saved without an encoder, which CRF++'s form needs.")
-    write_lines(lines, output)
+    exports = model_file.read(model).model.exports()
+    if program not in exports:
+        known = ", ".join(exports) or "none"
+        raise ModelFileError(
+            f"{model}: cannot be exported to {program}; expected a model that can, this one's "
+            f"forms: {known}."
+        )
+    write_lines(exports[program](), output)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from proxqn.cli.model_summary import findings
+from proxqn.cli.model_summary import summary
 from proxqn.cli.outputs import check_writable, write_lines
 from proxqn.cli.watching import plain
 from proxqn.io import model_file
@@ -27,7 +27,7 @@ from proxqn.io import model_file
 def inspect(model: str, top: int, labels: tuple[str, ...], as_json: bool, html: str | None) -> None:
     """Show a MODEL: its size and certificate, the largest weights, the transitions."""
     check_writable(html)
-    found = findings(model_file.read(model), model, top=top, labels=labels)
+    found = summary(model_file.load(model), model, top=top, labels=labels)
     if html is not None:
         from proxqn.cli.inspect_page import page
 

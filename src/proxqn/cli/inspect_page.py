@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from proxqn.cli.model_summary import Findings, LabelWeights, Weight
+from proxqn.cli.model_summary import LabelWeights, ModelSummary, Weight
 from proxqn.problem import Floats
 
 _STYLE = """
@@ -25,7 +25,7 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; }
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(found: Findings) -> str:
+def page(found: ModelSummary) -> str:
     """Return the page; all names in it are escaped."""
     title = escape(f"{found.file}: a {found.kind} model")
     heat = ""
@@ -41,7 +41,7 @@ def page(found: Findings) -> str:
     )
 
 
-def _facts(found: Findings) -> str:
+def _facts(found: ModelSummary) -> str:
     rows = [(name, f"{size:,}") for name, size in found.sizes.items()]
     for name, value in found.certificate.items():
         rows.append((name, f"{value:.6g}" if isinstance(value, float) else str(value)))

@@ -7,14 +7,14 @@ from itertools import zip_longest
 
 import numpy as np
 
-from proxqn.cli.model_summary import Findings, LabelWeights, Weight
+from proxqn.cli.model_summary import LabelWeights, ModelSummary, Weight
 from proxqn.problem import Floats
 
 _SHADES = " ░▒▓█"  # from nothing to the largest weight, in absolute value
 _NAME = 34  # characters of a feature's name
 
 
-def text(found: Findings) -> str:
+def text(found: ModelSummary) -> str:
     """Return all there is to see."""
     parts = [f"{found.file}: a {found.kind} model", _sizes(found), _certificate(found)]
     if found.transitions is not None:
@@ -25,19 +25,24 @@ def text(found: Findings) -> str:
     return "\n\n".join(parts)
 
 
-def _sizes(found: Findings) -> str:
+def _sizes(found: ModelSummary) -> str:
     return "\n".join(f"{name:16s}  {size:>14,}" for name, size in found.sizes.items())
 
 
-def _certificate(found: Findings) -> str:
+def _certificate(found: ModelSummary) -> str:
     c = found.certificate
     proved = f"at most {c['gap']:.3g} ({c['relative gap']:.1e} of it) above the optimum"
     if not math.isfinite(c["gap"]):
         proved = "no lower bound of the optimum is known"
     return (
-        f"λ {c['lam']:g}, l2 {c['l2']:g}, {c['iterations']} iterations; {c['status']}\n"
+        f"λ {_numbers(c['lam'])}, l2 {c['l2']:g}, {c['iterations']} iterations; {c['status']}\n"
         f"objective {c['objective']:,.6f}, {proved}"
     )
+
+
+def _numbers(lam: float | list[float]) -> str:
+    """Return one λ, or those of all depths."""
+    return ", ".join(f"{number:g}" for number in np.atleast_1d(lam))
 
 
 def heat_map(labels: list[str], transitions: Floats) -> str:

@@ -6,21 +6,17 @@ import json
 import math
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from enum import Enum
 from types import FrameType, SimpleNamespace
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import click
-from sklearn.exceptions import ConvergenceWarning
 
-from proxqn.estimators.fitting import ModelWatcher
-from proxqn.minimization import Solver
-from proxqn.problem import Oracle, Penalty, SparseVector
+from proxqn.cli.kind import Dev
+from proxqn.estimators.callbacks import ModelWatcher
 from proxqn.run.trace import Row
-from proxqn.solvers.recording import Callback, Iterate, Solution, Watcher
 
 
 class Display(Enum):
@@ -90,103 +86,58 @@ class Stop:
         print(message, file=sys.stderr, flush=True)
 
 
-class Dev(Protocol):
-    """Data to score the iterates on."""
-
-    name: str
-
-    def scores(self, model: Any) -> Any:
-        """Return scores with a ``headline``, a number."""
-
-
 @final
-class Watched(ModelWatcher):
-    """A solver whose iterations are shown, and that ends when asked to.
+class Watch(ModelWatcher):
+    """Shows the iterates of a fit, scores the first of every epoch, and ends when asked to.
 
     Parameters
     ----------
-    settings : Solver
-        The solver.
-    display : Display
-        What is shown.
+    show : callable
+        Takes each row; ``show.note(score)`` comes before the row that was scored.
     stop : Stop
         Who asks for an end.
     dev : Dev, optional
-        Scored at the first iterate of every epoch, off the clock.
+        What to score on, off the clock.
     """
 
-    def __init__(
-        self, settings: Solver, display: Display, stop: Stop, dev: Dev | None = None
-    ) -> None:
-        self._settings, self._display, self._stop, self._dev = settings, display, stop, dev
-        self._model_at: Callable[[SparseVector], Any] | None = None
-
-    def watch(self, model_at: Callable[[SparseVector], Any]) -> None:
-        """Take what makes a model of weights."""
-        self._model_at = model_at
-
-    def minimize(
-        self,
-        oracle: Oracle,
-        penalty: Penalty,
-        start: SparseVector,
-        *,
-        tol: float,
-        max_iter: int,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """Minimise as the solver inside does."""
-        with self._shown(tol) as show:
-            watch = _Watch(show, self._stop, self._score)
-            self._stop.be_patient()
-            solution = self._settings.minimize(
-                oracle, penalty, start, tol=tol, max_iter=max_iter, callback=watch
-            )
-            if self._display is Display.PROGRESS:
-                message = "interrupted" if self._stop.requested else solution.status.value
-                show.finish(SimpleNamespace(trace=solution.trace, message=message))
-        return solution
-
-    def _score(self, weights: SparseVector) -> float | None:
-        if self._dev is None or self._model_at is None or self._display is Display.QUIET:
-            return None
-        score: float = self._dev.scores(self._model_at(weights)).headline
-        return score
-
-    def _shown(self, tol: float) -> Any:
-        match self._display:
-            case Display.PROGRESS:
-                from proxqn.ui.progress import Progress
-
-                name = None if self._dev is None else self._dev.name
-                return Progress(sys.stderr, tol=tol, score_name=name)
-            case Display.JSON:
-                return nullcontext(_JsonLines())
-            case Display.QUIET:
-                return nullcontext(_Nothing())
-
-
-@final
-class _Watch(Watcher):
-    """Scores the first iterate of every epoch and shows them all."""
-
-    def __init__(
-        self, show: Any, stop: Stop, score: Callable[[SparseVector], float | None]
-    ) -> None:
-        self._show, self._stop, self._score = show, stop, score
+    def __init__(self, show: Any, stop: Stop, dev: Dev | None) -> None:
+        self._show, self._stop, self._dev = show, stop, dev
         self._epoch = -1
 
-    def see(self, iterate: Iterate) -> None:
-        if iterate.row.epoch == self._epoch or self._stop.requested:
+    def look(self, row: Row, model: Callable[[], Any]) -> None:
+        """Score the model at the beginning of an epoch."""
+        self._stop.be_patient()
+        if self._dev is None or row.epoch == self._epoch or self._stop.requested:
             return
-        self._epoch = iterate.row.epoch
-        score = self._score(iterate.weights)
-        if score is not None:
-            self._show.note(score)
+        self._epoch = row.epoch
+        self._show.note(self._dev.scores(model()).headline)
 
     def __call__(self, row: Row) -> bool:
+        """Show the row; True once an end is asked for."""
+        self._stop.be_patient()
         self._show(row)
         return self._stop.requested
+
+    def finish(self, result: Any) -> None:
+        """Show the last row and why the fit ended."""
+        message = "interrupted" if self._stop.requested else result.message
+        self._show.finish(SimpleNamespace(trace=result.trace, message=message))
+
+
+@contextmanager
+def watching(display: Display, stop: Stop, dev: Dev | None, tol: float) -> Iterator[Watch]:
+    """Show a fit as it goes; give :meth:`Watch.finish` its result."""
+    match display:
+        case Display.PROGRESS:
+            from proxqn.ui.progress import Progress
+
+            name = None if dev is None else dev.name
+            with Progress(sys.stderr, tol=tol, score_name=name) as show:
+                yield Watch(show, stop, dev)
+        case Display.JSON:
+            yield Watch(_JsonLines(), stop, dev)
+        case Display.QUIET:
+            yield Watch(_Nothing(), stop, None)
 
 
 @final
@@ -206,18 +157,17 @@ class _JsonLines:
         Display.JSON.tell("iteration", **values, dev=self._new_score)
         self._new_score = None
 
+    def finish(self, result: Any) -> None:
+        pass
+
 
 @final
 class _Nothing:
     def note(self, score: float) -> None:
         pass
 
-    def __call__(self, row: Row) -> None:
+    def finish(self, result: Any) -> None:
         pass
 
-
-def fit(model: Any, *data: Any, **more: Any) -> None:
-    """Fit without the warning for a fit that ended early: the command says so itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(*data, **more)
+    def __call__(self, row: Row) -> None:
+        pass

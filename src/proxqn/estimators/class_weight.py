@@ -1,4 +1,4 @@
-"""Weights of labels, turned into weights of sequences."""
+"""Factors of the sequences' losses: those given, and weights of labels turned into such."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils import compute_sample_weight
 
 from proxqn.estimators.input.labels import GivenLabels
+from proxqn.estimators.input.tokens import Tokens
 from proxqn.problem import Floats
 
 
 def combined_weights(
-    sample_weight: Floats | None, class_weight: Any, labels: GivenLabels, lengths: ArrayLike
+    sample_weight: Any, class_weight: Any, labels: GivenLabels, tokens: Tokens
 ) -> Floats | None:
     """Multiply the weights of sequences by those of their labels; None where neither is given."""
+    given = read_sample_weight(sample_weight, tokens)
     if class_weight is None:
-        return sample_weight
+        return given
     if isinstance(class_weight, dict):
         for label, weight in class_weight.items():
             if not (isinstance(weight, int | float | np.number) and 0.0 <= weight < np.inf):
@@ -31,8 +33,8 @@ def combined_weights(
             "class_weight needs a label for every token, but some of y are missing. Pass weights "
             "of your own with sample_weight."
         )
-    weights = sequence_weights(class_weight, labels.known, lengths)
-    weights = weights if sample_weight is None else weights * sample_weight
+    weights = sequence_weights(class_weight, labels.known, tokens.lengths)
+    weights = weights if given is None else weights * given
     if not weights.any():
         raise ValueError("class_weight leaves every sequence with weight 0; expected one above 0.")
     return weights
@@ -75,3 +77,28 @@ def sequence_weights(
         )
     means: Floats = np.add.reduceat(of_token, np.cumsum(sizes) - sizes) / sizes
     return means
+
+
+def read_sample_weight(sample_weight: Any, tokens: Tokens) -> Floats | None:
+    """Return the factor of every sequence's loss, or None where all are 1."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.dtype.kind not in "biuf":
+        weights = weights.astype(np.float64)  # refuses what is not a number
+    n_sequences = len(tokens.lengths)
+    if weights.ndim == 0:
+        weights = np.full(n_sequences, weights)
+    if weights.shape != (n_sequences,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_sequences},), one number a sequence (not a token), "
+            f"got shape {weights.shape}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            "sample_weight must be finite and not negative; 0 leaves a sequence out. Got "
+            f"{weights[~(np.isfinite(weights) & (weights >= 0))][0]}."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every sequence; expected at least one above 0.")
+    return weights.astype(np.float64)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxqn.problem import Ints
+from proxqn.problem.sparse import Ints
 
 _LONGEST_KEY = 64  # entries: longer rows are hardly ever equal, and slow to compare
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -38,6 +38,8 @@ class EncodedSequences:
         Where the input carries weights other than 1.
     n_unseen : int
         Feature occurrences left out because training did not have the feature.
+    encoder : SequenceEncoder or None
+        What numbered them: estimators keep it, for new sequences and for names.
     """
 
     X: sparse.csr_array
@@ -46,6 +48,7 @@ class EncodedSequences:
     labels: list[list[str]] | None
     weights: NDArray[np.float64] | None
     n_unseen: int
+    encoder: SequenceEncoder | None = field(default=None, repr=False, compare=False)
 
 
 class SequenceEncoder:
@@ -161,9 +164,7 @@ class SequenceEncoder:
             raise ValueError(msg)
         self._vocabulary, token_columns = builders[0].freeze(self.min_freq)
         self._edge_vocabulary, edge_columns = builders[1].freeze(self.min_freq)
-        return collected.finish(
-            len(self._vocabulary), len(self._edge_vocabulary), token_columns, edge_columns
-        )
+        return collected.finish(self, token_columns, edge_columns)
 
     def transform(self, sequences: Any) -> EncodedSequences:
         """Encode sequences with the features known from training; others are counted."""
@@ -202,7 +203,7 @@ class SequenceEncoder:
         tokens, edges = self.vocabulary, self.edge_vocabulary
         collected = _Collected(tokens, edges, has_edges=finder.has_edges)
         collected.extend(parts)
-        return collected.finish(len(tokens), len(edges))
+        return collected.finish(self)
 
     def _known(self, among: NDArray[np.int32] | None = None) -> NameFinder:
         made_of = (self.templates, self.vocabulary, self.edge_vocabulary, among)
@@ -251,8 +252,7 @@ class _Collected:
 
     def finish(
         self,
-        n_features: int,
-        n_edge_features: int,
+        encoder: SequenceEncoder,
         token_columns: NDArray[np.int64] | None = None,
         edge_columns: NDArray[np.int64] | None = None,
     ) -> EncodedSequences:
@@ -265,15 +265,16 @@ class _Collected:
         edges, n_unseen = None, self.tokens.n_unseen
         if self.edges is not None:
             n_unseen += self.edges.n_unseen
-            edges = self.edges.finish(n_edge_features, edge_columns)
+            edges = self.edges.finish(len(encoder.edge_vocabulary), edge_columns)
         weighted = any(weight != 1.0 for weight in self.weights)
         return EncodedSequences(
-            X=self.tokens.finish(n_features, token_columns),
+            X=self.tokens.finish(len(encoder.vocabulary), token_columns),
             lengths=np.array(self.lengths, np.int64),
             edges=edges,
             labels=self.labels or None,
             weights=np.array(self.weights) if weighted else None,
             n_unseen=n_unseen,
+            encoder=encoder,
         )
 
 

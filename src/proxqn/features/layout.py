@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.problem import Ints
+from proxqn.problem.sparse import Ints
 
 LANES = 8
 _MAX_PADDING = 2.0  # slots per token above which a batch's longest sequence stands alone
@@ -68,16 +68,27 @@ class SequenceLayout:
         lengths = np.ascontiguousarray(lengths, dtype=np.int64)
         # Ties in random order: then the sequences of a batch are a fair sample of their length.
         ties = np.random.default_rng(0).random(len(lengths))
-        batches = _batches(lengths, np.lexsort((ties, -lengths)))
-        n = len(batches)
-        width = np.array([LANES if len(b) > 1 else 1 for b in batches], dtype=np.int32)
-        longest = np.array([lengths[b[0]] for b in batches], dtype=np.int32)
-        lane_length = np.zeros((n, LANES), dtype=np.int32)
-        lane_sequence = np.zeros((n, LANES), dtype=np.int32)
-        for i, batch in enumerate(batches):
-            lane_length[i, : len(batch)] = lengths[batch]
-            lane_sequence[i, : len(batch)] = batch
-        return cls._from_lanes(lengths, width, longest, lane_length, lane_sequence)
+        return cls._in_order(lengths, np.lexsort((ties, -lengths)))
+
+    @classmethod
+    def _in_order(cls, lengths: Ints, order: Ints) -> SequenceLayout:
+        """Lay out sequences in an order in which no length is above the one before."""
+        ordered = lengths[order]
+        sizes = _batch_sizes(ordered)
+        batch = np.repeat(np.arange(len(sizes)), sizes)
+        firsts = np.cumsum(sizes) - sizes
+        lane = np.arange(len(order)) - firsts[batch]
+        lane_length = np.zeros((len(sizes), LANES), dtype=np.int32)
+        lane_sequence = np.zeros((len(sizes), LANES), dtype=np.int32)
+        lane_length[batch, lane] = ordered
+        lane_sequence[batch, lane] = order
+        return cls._from_lanes(
+            lengths,
+            np.where(sizes > 1, LANES, 1).astype(np.int32),
+            ordered[firsts].astype(np.int32),
+            lane_length,
+            lane_sequence,
+        )
 
     @classmethod
     def _from_lanes(
@@ -113,7 +124,7 @@ class SequenceLayout:
         missing = np.where(lane < width, self.length[:, np.newaxis] - self.lane_length, 0)
         first = self.first[:, np.newaxis] + lane + width * self.lane_length.astype(np.int64)
         short, at = np.nonzero(missing)
-        ends = self.first + self._sizes()
+        ends = self.first + self.length.astype(np.int64) * self.width
         return np.concatenate(
             [
                 _steps(first[short, at], missing[short, at], self.width[short].astype(np.int64)),
@@ -121,33 +132,18 @@ class SequenceLayout:
             ]
         )
 
-    def _sizes(self) -> Ints:
-        """Return the slots of each batch."""
-        return self.length.astype(np.int64) * self.width
+    def restrict(self, sequences: Ints) -> Subset:
+        """Lay out some sequences, ascending, in the order in which they stand here.
 
-    def subset(self, batches: Ints) -> Subset:
-        """Keep some batches, in ascending order."""
-        lane_length = self.lane_length[batches]
-        sequences = np.sort(self.lane_sequence[batches][lane_length > 0]).astype(np.int64)
-        number = np.zeros(self.n_sequences, dtype=np.int32)
-        number[sequences] = np.arange(len(sequences))
-        layout = self._from_lanes(
-            self.lengths[sequences],
-            self.width[batches],
-            self.length[batches],
-            lane_length,
-            number[self.lane_sequence[batches]],
-        )
-        sizes = self._sizes()[batches]
-        return Subset(
-            layout, sequences, _steps(self.first[batches], sizes), _steps(layout.first, sizes)
-        )
-
-    def sample(self, share: float, seed: int) -> Subset:
-        """Keep a random share of the batches."""
-        n = len(self.first)
-        size = max(1, round(share * n))
-        return self.subset(np.sort(np.random.default_rng(seed).choice(n, size, replace=False)))
+        Whole batches then stay together, and slots in order, as long as those before are whole.
+        """
+        chosen = np.zeros(self.n_sequences, dtype=bool)
+        chosen[sequences] = True
+        order = self.lane_sequence[self.lane_length > 0]
+        number = np.cumsum(chosen) - 1
+        layout = self._in_order(self.lengths[sequences], number[order[chosen[order]]])
+        tokens = np.repeat(chosen, self.lengths)
+        return Subset(layout, tokens, self.token_slot[tokens], layout.token_slot)
 
     def chunks(self, n_labels: int) -> Ints:
         """Return bounds of batch ranges of about equal work, for threads.
@@ -165,12 +161,12 @@ class SequenceLayout:
 @final
 @dataclass(frozen=True)
 class Subset:
-    """Some batches of a layout."""
+    """Some sequences of a layout."""
 
-    layout: SequenceLayout  # of their sequences, numbered anew in the old order
-    sequences: Ints  # the old numbers of these
-    old_slots: Ints  # of the batches, ascending
-    new_slots: Ints  # ascending
+    layout: SequenceLayout  # of these, numbered anew in the old order
+    tokens: NDArray[np.bool_]  # [old n_tokens] which tokens are theirs
+    old_slots: NDArray[np.int32]  # of these tokens
+    new_slots: NDArray[np.int32]
 
 
 def _steps(first: Ints, count: Ints, step: Ints | int = 1) -> Ints:
@@ -183,17 +179,19 @@ def _steps(first: Ints, count: Ints, step: Ints | int = 1) -> Ints:
     return np.repeat(first - step * before, count) + number * np.repeat(step, count)
 
 
-def _batches(lengths: Ints, order: Ints) -> list[Ints]:
-    """Cut the sequences, longest first, into batches of eight, or one where eight would waste."""
-    batches, start = [], 0
-    while start < len(order):
-        group = order[start : start + LANES]
-        slots = LANES * int(lengths[group[0]])
-        if slots > _MAX_PADDING * int(lengths[group].sum()):
-            group = group[:1]
-        batches.append(group)
-        start += len(group)
-    return batches
+def _batch_sizes(lengths: Ints) -> Ints:
+    """Cut sequences, longest first, into batches of eight, or one where eight would waste."""
+    n = len(lengths)
+    ends = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    longest = lengths.tolist()
+    sizes, start = [], 0
+    while start < n:
+        size = min(LANES, n - start)
+        if LANES * longest[start] > _MAX_PADDING * (ends[start + size] - ends[start]):
+            size = 1
+        sizes.append(size)
+        start += size
+    return np.array(sizes, dtype=np.int64)
 
 
 def _token_slots(

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
-from proxqn.problem import Ints
+from proxqn.problem.sparse import Ints
 
 _RARE = 64  # entries: a column with fewer is not listed by slot
 _MOST = 1 << 16  # columns listed: their numbers have two bytes
@@ -33,7 +33,9 @@ class TokenLists:
     columns: NDArray[np.int32]  # ascending
     slot_list: NDArray[np.int32] | None = None  # [n_slots] -1 for none; without: slot s has list s
 
-    def restricted(self, old_slots: Ints, new_slots: Ints, n_slots: int) -> TokenLists:
+    def restrict(
+        self, old_slots: NDArray[np.int32], new_slots: NDArray[np.int32], n_slots: int
+    ) -> TokenLists:
         """Return the lists of some slots at their new places."""
         slot_list = np.full(n_slots, -1, dtype=np.int32)
         slot_list[new_slots] = old_slots if self.slot_list is None else self.slot_list[old_slots]

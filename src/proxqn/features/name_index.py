@@ -78,10 +78,11 @@ class NameIndex:
 
     def find(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Position of each name, −1 where it is not in the index."""
-        found: NDArray[np.int64] | None = self.kernel.find(list(names))
+        found = self.kernel.find(list(names))
         if found is None:  # some are of a subclass of str, or no valid text, which is refused
             blob, offsets = pack_names(list(names))
             text, bounds = blob.tobytes(), offsets.tolist()
             plain = [text[a:b].decode() for a, b in itertools.pairwise(bounds)]
             found = self.kernel.find(plain)
+            assert found is not None  # they are plain now
         return found

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.problem import Ints
+from proxqn.problem.sparse import Ints
 
 
 @final

@@ -5,24 +5,37 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from scipy.optimize import OptimizeResult
 
 from proxqn.io.container import ModelFileError
 from proxqn.io.pieces import pack_number, unpack_number
+from proxqn.run.status import Status
 from proxqn.run.trace import Trace
-from proxqn.solvers.certificate.bound import Status
 
 _SHARED = ("lam", "l2", "tol", "max_iter")
 
 
-def pack_parameters(model: Any, more: tuple[str, ...] = ()) -> dict[str, Any]:
+def pack_parameters(
+    model: Any, more: tuple[str, ...] = (), given: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Return the constructor's parameters that say what was minimised, and how far.
 
     Not ``n_jobs``, ``verbose`` and ``warm_start``, which change nothing about the model, nor a
     settings object as ``solver``: a loaded model has the defaults there.
     """
-    found = {name: pack_number(getattr(model, name)) for name in (*_SHARED, *more)}
-    return found | ({"solver": model.solver} if isinstance(model.solver, str) else {})
+    found = {name: _packed(getattr(model, name)) for name in (*_SHARED, *more)}
+    found |= {"solver": model.solver} if isinstance(model.solver, str) else {}
+    return found | {
+        name: _packed(getattr(model, name)) for name in given if getattr(model, name) is not None
+    }
+
+
+def _packed(value: Any) -> Any:
+    """Return a parameter for JSON."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    return pack_number(value) if np.ndim(value) == 0 else np.asarray(value).tolist()
 
 
 def pack_fit(model: Any) -> dict[str, Any]:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.estimators.chain_crf import ChainCRF
-from proxqn.estimators.hierarchical import HierarchicalClassifier
+from proxqn.estimators.model import HOMES, Encoded, Model
 from proxqn.features.encoding import SequenceEncoder
-from proxqn.io import chain_file as chain
 from proxqn.io import container
-from proxqn.io import tree_file as tree
-from proxqn.io.chain_file import SavedChain
 from proxqn.io.container import Contents, ModelFileError
-from proxqn.io.tree_file import SavedTree
+from proxqn.io.fit_record import pack_fit, restore_fit
+from proxqn.io.model_contents import ContentsReader, ContentsWriter
 
-Model = ChainCRF | HierarchicalClassifier
+
+@final
+@dataclass(frozen=True)
+class SavedModel:
+    """A model, and how the command line read its training file."""
+
+    model: Any
+    reading: dict[str, Any] | None = None
+
+    @property
+    def encoder(self) -> SequenceEncoder | None:
+        """What goes from text to the model's features; None where it was fitted to numbers."""
+        return getattr(self.model, "encoder_", None)
 
 
 def save(
@@ -50,17 +60,19 @@ def save(
     >>> load(path).predict([["cats", "bark"]])
     [array(['N', 'V'], dtype='<U1')]
     """
-    if not isinstance(model, ChainCRF | HierarchicalClassifier):
-        raise TypeError(
-            f"expected a fitted ChainCRF or HierarchicalClassifier, got {type(model).__name__}."
-        )
+    if getattr(type(model), "kind", None) not in HOMES:
+        names = " or ".join(home.estimator.rpartition(":")[2] for home in HOMES.values())
+        raise TypeError(f"expected a fitted {names}, got {type(model).__name__}.")
     check_is_fitted(model)
-    if isinstance(model, ChainCRF):
-        write(SavedChain(model, encoder or getattr(model, "encoder_", None)), path)
-    elif encoder is not None:
-        raise TypeError("an encoder goes with a ChainCRF; a HierarchicalClassifier has none.")
-    else:
-        write(SavedTree(model), path)
+    write(SavedModel(model if encoder is None else _with_encoder(model, encoder)), path)
+
+
+def _with_encoder(model: Any, encoder: SequenceEncoder) -> Any:
+    if not isinstance(model, Encoded):
+        raise TypeError(
+            f"an encoder goes with a model of named features; a {type(model).__name__} has none."
+        )
+    return model.with_encoder(encoder)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -85,16 +97,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     return read(path).model
 
 
-def load_with_encoder(path: str | os.PathLike[str]) -> SavedChain:
-    """Read a chain and the encoder stored with it.
+def load_with_encoder(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model and the encoder stored with it.
 
     Returns
     -------
-    SavedChain
+    SavedModel
         With attributes ``model`` and ``encoder``.
     """
     saved = read(path)
-    if not isinstance(saved, SavedChain) or saved.encoder is None:
+    if saved.encoder is None:
         raise ModelFileError(
             f"{os.fspath(path)}: no encoder is stored with this model. Use load, or save it again "
             "with save(model, path, encoder=encoder)."
@@ -102,31 +114,45 @@ def load_with_encoder(path: str | os.PathLike[str]) -> SavedChain:
     return saved
 
 
-def write(saved: SavedChain | SavedTree, path: str | os.PathLike[str]) -> None:
+def write(saved: SavedModel, path: str | os.PathLike[str]) -> None:
     """Write a model with what the command line adds to it."""
-    container.write(_pack(saved), path)
+    container.write(pack(saved), path)
 
 
-def to_bytes(saved: SavedChain | SavedTree) -> bytes:
+def to_bytes(saved: SavedModel) -> bytes:
     """Return the bytes of the file."""
-    return container.to_bytes(_pack(saved))
+    return container.to_bytes(pack(saved))
 
 
-def read(path: str | os.PathLike[str]) -> SavedChain | SavedTree:
-    """Read a model of either kind with all that is stored beside it."""
+def read(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model of any kind with all that is stored beside it."""
     contents = container.read(path)
     try:
-        match contents.kind:
-            case chain.KIND:
-                return chain.unpack(contents)
-            case tree.KIND:
-                return tree.unpack(contents)
+        return unpack(contents)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
-    raise ModelFileError(
-        f"{os.fspath(path)}: holds a {contents.kind!r}, expected a chain or a tree model."
-    )
 
 
-def _pack(saved: SavedChain | SavedTree) -> Contents:
-    return chain.pack(saved) if isinstance(saved, SavedChain) else tree.pack(saved)
+def pack(saved: SavedModel) -> Contents:
+    """Turn a fitted model into the contents of a file."""
+    writer = ContentsWriter()
+    saved.model.to_file(writer)
+    writer.value("fit", pack_fit(saved.model))
+    if saved.reading is not None:
+        writer.value("reading", saved.reading)
+    return writer.contents(saved.model.kind)
+
+
+def unpack(contents: Contents) -> SavedModel:
+    """Build the model from a file's contents."""
+    if contents.kind not in HOMES:
+        raise ModelFileError(f"holds a {contents.kind!r}, expected a model: {' or '.join(HOMES)}.")
+    home, reader = HOMES[contents.kind], ContentsReader(contents)
+    try:
+        model = home.find(home.estimator).from_file(reader)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"the model's description cannot be read ({error}).") from None
+    restore_fit(model, reader.value("fit"), model.coefficients().n_nonzero)
+    return SavedModel(model, reader.value("reading", None))

@@ -7,7 +7,6 @@ will index memory is checked here, and what does not fit is a :class:`ModelFileE
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -141,13 +140,3 @@ def take(arrays: Arrays, name: str) -> NDArray[Any]:
 def smallest_type(limit: int) -> Any:
     """Return the smallest unsigned type that holds numbers below ``limit``."""
     return np.min_scalar_type(max(limit - 1, 0))
-
-
-def check_names(names: Sequence[Any]) -> None:
-    """Refuse names of nodes that JSON cannot hold."""
-    for name in names:
-        if not isinstance(name, _SCALARS):
-            raise TypeError(
-                f"node name {name!r} ({type(name).__name__}) cannot be stored; expected text or a "
-                "number. Build the hierarchy with such names."
-            )

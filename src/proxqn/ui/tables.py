@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from proxqn.problem import OPERATIONS
+from proxqn.problem.meter import OPERATIONS
 from proxqn.run.trace import Trace
 
 

@@ -21,7 +21,7 @@ from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.inference.constraints import Constraints
 from proxqn.estimators.inference.n_best import best_paths
 from proxqn.estimators.inference.tagger import Tagger, token_of_slot
-from proxqn.estimators.input.sequences import Tokens
+from proxqn.estimators.input.tokens import Tokens
 from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.partial_labels import PartialLabels, Twins

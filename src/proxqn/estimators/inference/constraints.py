@@ -9,7 +9,8 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxqn.estimators.input.sequences import Tokens, known_labels
+from proxqn.estimators.input.labels import known_labels
+from proxqn.estimators.input.tokens import Tokens
 from proxqn.metrics.entities import Scheme
 from proxqn.problem import Floats
 

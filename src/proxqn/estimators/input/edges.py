@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from proxqn.estimators.input import sequences as sequence_input
-from proxqn.estimators.input.sequences import Tokens
+from proxqn.estimators.input.tokens import Tokens, canonical, is_list_of_sequences, join
 
 
 def with_edges(tokens: Tokens, edges: Any, known: int | None) -> Tokens:
@@ -51,8 +50,8 @@ def with_edges(tokens: Tokens, edges: Any, known: int | None) -> Tokens:
 
 
 def _checked(edges: Any, tokens: Tokens) -> sp.csr_array:
-    if isinstance(edges, list | tuple) and sequence_input.is_list_of_sequences(edges):
-        edges, lengths = sequence_input.join(edges)
+    if isinstance(edges, list | tuple) and is_list_of_sequences(edges):
+        edges, lengths = join(edges)
         if not np.array_equal(lengths, tokens.lengths):
             raise ValueError(
                 "edges must have a matrix for every sequence, with as many rows as it has tokens."
@@ -63,4 +62,4 @@ def _checked(edges: Any, tokens: Tokens) -> sp.csr_array:
             f"edges has {matrix.shape[0]} rows, but there are {tokens.X.shape[0]} tokens. Pass one "
             "row a token, the step into it; rows of first tokens are not used."
         )
-    return sequence_input.canonical(matrix)
+    return canonical(matrix)

@@ -13,8 +13,7 @@ from typing import Any, final
 
 import numpy as np
 
-from proxqn.estimators.input import sequences as sequence_input
-from proxqn.estimators.input.sequences import Tokens
+from proxqn.estimators.input.tokens import Tokens, as_list, canonical, check_lengths, read_tokens
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
 from proxqn.features.templates import Templates
@@ -34,9 +33,7 @@ def is_named(X: Any, sequence_id: str | None) -> bool:
         return sequence_id is not None
     if isinstance(X, Iterator):
         return True
-    if not _is_listed(X):
-        return False
-    return any(_first_token_is_named(sequence) for sequence in _up_to_the_first_full(X))
+    return _is_listed(X) and _first_token_is_named(X)
 
 
 def is_frame(X: Any) -> bool:
@@ -77,9 +74,17 @@ def read_training(
 ) -> Training:
     """Read training data of any form; a fit that goes on keeps the columns it has."""
     old = estimator.encoder_ if goes_on else None
+    if isinstance(X, EncodedSequences):
+        _refuse_lengths(lengths)
+        if goes_on:
+            raise ValueError(
+                "warm_start=True came with encoded sequences, whose columns are settled. Pass the "
+                "sequences themselves, or the earlier model as initial."
+            )
+        return _training(X, X.encoder, y, sample_weight, listed=True)
     X = _plain(X)
     if not is_named(X, estimator.sequence_id):
-        tokens = sequence_input.read_tokens(estimator, X, lengths, reset=not goes_on)
+        tokens = read_tokens(estimator, X, lengths, reset=not goes_on)
         return Training(tokens, old, y, sample_weight)
     _refuse_lengths(lengths)
     encoder = new_encoder(estimator.templates, estimator.min_freq, estimator.sequence_id)
@@ -91,8 +96,19 @@ def read_training(
             f"no feature is left of X (min_freq={encoder.min_freq}); expected at least one. Lower "
             "min_freq, or check that the tokens have features."
         )
+    return _training(encoded, encoder, y, sample_weight, listed=not is_frame(X))
+
+
+def _training(
+    encoded: EncodedSequences,
+    encoder: SequenceEncoder | None,
+    y: Any,
+    sample_weight: Any,
+    *,
+    listed: bool,
+) -> Training:
     return Training(
-        _as_tokens(encoded, X),
+        _as_tokens(encoded, listed=listed),
         encoder,
         encoded.labels if y is None else y,  # records from files bring labels and weights
         encoded.weights if sample_weight is None else sample_weight,
@@ -101,14 +117,18 @@ def read_training(
 
 def read_new(estimator: Any, X: Any, lengths: Any) -> Tokens:
     """Read sequences for a fitted model; features it does not know are left out."""
+    if isinstance(X, EncodedSequences):
+        _refuse_lengths(lengths)
+        _check_columns(X, estimator)
+        return _as_tokens(X, listed=True)
     X = _plain(X)
     if not is_named(X, estimator.sequence_id):
-        return sequence_input.read_tokens(estimator, X, lengths, reset=False)
+        return read_tokens(estimator, X, lengths, reset=False)
     _refuse_lengths(lengths)
     encoded = _checked(estimator.encoder_).transform(X)
     if not len(encoded.lengths):
         raise ValueError("X holds no sequence; expected at least one.")
-    return _as_tokens(encoded, X)
+    return _as_tokens(encoded, listed=not is_frame(X))
 
 
 def count_unseen(estimator: Any, X: Any) -> int:
@@ -125,11 +145,19 @@ def _checked(encoder: SequenceEncoder | None) -> SequenceEncoder:
     return encoder
 
 
-def _as_tokens(encoded: EncodedSequences, X: Any) -> Tokens:
-    """Return what the model works on; predictions take the form of X."""
-    lengths = sequence_input.check_lengths(encoded.lengths, encoded.X.shape[0])
-    edges = None if encoded.edges is None else sequence_input.canonical(encoded.edges)
-    return Tokens(sequence_input.canonical(encoded.X), lengths, not is_frame(X), edges)
+def _check_columns(encoded: EncodedSequences, estimator: Any) -> None:
+    if encoded.X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"the sequences were encoded with {encoded.X.shape[1]} features, but the model has "
+            f"{estimator.n_features_in_}. Encode them with the model's encoder_."
+        )
+
+
+def _as_tokens(encoded: EncodedSequences, *, listed: bool) -> Tokens:
+    """Return what the model works on."""
+    lengths = check_lengths(encoded.lengths, encoded.X.shape[0])
+    edges = None if encoded.edges is None else canonical(encoded.edges)
+    return Tokens(canonical(encoded.X), lengths, listed, edges)
 
 
 def _refuse_lengths(lengths: Any) -> None:
@@ -142,30 +170,34 @@ def _refuse_lengths(lengths: Any) -> None:
 
 def _plain(X: Any) -> Any:
     """Return a Series of sequences, and sequences that are arrays of text, as lists."""
-    X = sequence_input.as_list(X)
-    if not _is_listed(X):
-        return X
-    return [s.tolist() if _is_array_of_text(s) else s for s in X]
+    X = as_list(X)
+    return list(map(_without_array, X)) if _is_listed(X) and _has_arrays(X) else X
 
 
 def _is_listed(X: Any) -> bool:
     return isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.ndim == 1)
 
 
-def _is_array_of_text(sequence: Any) -> bool:
-    return isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind in "USO"
+def _has_arrays(X: Any) -> bool:
+    return np.ndarray in set(map(type, X))
 
 
-def _up_to_the_first_full(X: Any) -> Iterator[Any]:
+def _without_array(sequence: Any) -> Any:
+    """Return an array of text as a list."""
+    is_array = isinstance(sequence, np.ndarray) and sequence.ndim == 1
+    return sequence.tolist() if is_array and sequence.dtype.kind in "USO" else sequence
+
+
+def _first_token_is_named(X: Any) -> bool:
+    """Look at the first sequence that is not an empty list."""
     for sequence in X:
-        yield sequence
+        if isinstance(sequence, SequenceRecord):
+            return True
+        token = sequence
+        while isinstance(token, list | tuple) and token:
+            token = token[0]
+        if isinstance(token, Mapping | set | frozenset | str | bytes):
+            return True
         if not (isinstance(sequence, list | tuple) and not sequence):
-            return
-
-
-def _first_token_is_named(sequence: Any) -> bool:
-    if isinstance(sequence, SequenceRecord):
-        return True
-    while isinstance(sequence, list | tuple) and sequence:
-        sequence = sequence[0]
-    return isinstance(sequence, Mapping | set | frozenset | str | bytes)
+            return False
+    return False

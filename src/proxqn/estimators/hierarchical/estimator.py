@@ -1,32 +1,44 @@
-"""Sparse joint classification into a label tree as a scikit-learn estimator."""
+"""Sparse joint classification into a label tree for scikit-learn: parameters and fit."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.estimators import fitting as _fitting
-from proxqn.estimators.inference.tree import TreeInference
+from proxqn.estimators.base import (
+    check_settings,
+    coefficients_of,
+    keep_result,
+    resolve_n_jobs,
+    solve,
+    with_defaults,
+)
+from proxqn.estimators.callbacks import ModelWatcher
+from proxqn.estimators.columns import Columns
+from proxqn.estimators.hierarchical import file as tree_file
+from proxqn.estimators.hierarchical.coefficients import TreeCoefficients
+from proxqn.estimators.hierarchical.penalty import TreePenalty
+from proxqn.estimators.hierarchical.prediction import TreePredictor
 from proxqn.estimators.input import trees as tree_input
 from proxqn.estimators.input.trees import LabelledTree
+from proxqn.estimators.model import Description, ModelReader, ModelWriter, feature_namer
 from proxqn.features.distinct import distinct_samples
 from proxqn.features.hierarchy import Hierarchy
+from proxqn.features.vocabulary import Vocabulary
 from proxqn.losses.tree.oracle import TreeOracle
-from proxqn.metrics.hierarchical import Average, HierarchicalScores, hierarchical_scores
 from proxqn.problem import Floats, SparseVector
+from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
 
 
 @final
-class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class HierarchicalClassifier(TreePredictor):
     """Classifier into the leaves of a label tree: one joint ℓ1 model with a certificate.
 
     Minimises ``Σ_i -log P(y_i|x_i) + lam ‖W‖₁ + (l2/2) ‖W‖²`` where a leaf's score is the sum over
@@ -41,9 +53,10 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     hierarchy : Hierarchy, optional
         The label tree. Without one it is flat, which makes the model ℓ1 multinomial logistic
         regression; or, if y holds paths, the tree of these paths.
-    lam : float, default=1.0
+    lam : float or sequence of float, default=1.0
         λ, the strength of the ℓ1 penalty against the *sum* of the samples' losses (``1/C`` of
-        scikit-learn's logistic regression). Larger means fewer nonzero weights.
+        scikit-learn's logistic regression). Larger means fewer nonzero weights. A sequence has one
+        number a depth, that of the top nodes first.
     l2 : float, default=0.0
         Strength of an additional ridge penalty.
     fit_intercept : bool, default=True
@@ -51,6 +64,9 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         a 1 beside small values would be hardly penalised and slow the solver down many times. Its
         weights are penalised like all others (scikit-learn's are not): there is a certificate only
         then. The paper's model has none.
+    lam_intercept : float or None, default=None
+        λ of the constant feature's weights, where it shall differ from ``lam``. 0 leaves them
+        unpenalised (by ``l2`` too), as in scikit-learn; there is no duality gap then.
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4
@@ -110,13 +126,16 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     True
     """
 
+    kind: ClassVar[str] = "tree"
+
     def __init__(
         self,
         hierarchy: Hierarchy | None = None,
         *,
-        lam: float = 1.0,
+        lam: float | Sequence[float] = 1.0,
         l2: float = 0.0,
         fit_intercept: bool = True,
+        lam_intercept: float | None = None,
         solver: str | ProxQN = "prox-qn",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -130,6 +149,7 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.lam = lam
         self.l2 = l2
         self.fit_intercept = fit_intercept
+        self.lam_intercept = lam_intercept
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -139,7 +159,15 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.warm_start = warm_start
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        callback: Callback | ModelWatcher | None = None,
+        initial: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -151,15 +179,26 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             None or "".
         sample_weight : array of shape (n_samples,), optional
             Factors of the samples' losses: 2 counts a sample twice, 0 leaves it out.
+        callback : callable, optional
+            Called with each :class:`~proxqn.run.trace.Row`; return True to stop. A
+            :class:`~proxqn.estimators.callbacks.ModelWatcher` may look at the model on the way.
+        initial : HierarchicalClassifier or TreeCoefficients, optional
+            A fitted model, or its ``coefficients()``, to start from. Nodes, and features of
+            DataFrames, are matched by name; features without names must be as many.
 
         Returns
         -------
         HierarchicalClassifier
             Itself. Ctrl-C ends the fit at the last accepted iterate, with a warning.
         """
-        _fitting.check_settings(self)
-        previous = self._previous_weights()
-        samples = tree_input.read_samples(self, X, reset=previous is None)
+        check_settings(self)
+        penalty = TreePenalty.of(self.lam, self.l2, self.lam_intercept)
+        goes_on = self.warm_start and initial is None and hasattr(self, "coef_")
+        given = None
+        if goes_on or initial is not None:
+            known = self if goes_on else initial
+            given = coefficients_of(known, TreeCoefficients, type(self))
+        samples = tree_input.read_samples(self, X, reset=not goes_on)
         labelled = tree_input.read_labels(y, self.hierarchy, samples)
         weights = tree_input.read_weights(sample_weight, self.class_weight, labelled, samples)
         design, leaves, factors = distinct_samples(samples, labelled.leaves, weights)
@@ -169,98 +208,61 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             leaves,
             labelled.hierarchy,
             sample_weight=factors,
-            n_jobs=_fitting.resolve_n_jobs(self.n_jobs),
+            n_jobs=resolve_n_jobs(self.n_jobs),
         )
         start = SparseVector.empty()
-        if previous is not None:
-            start = oracle.pack(previous.onto(labelled.hierarchy, constant))
-        model_at = partial(self._at, oracle, labelled, constant)
-        self._keep(_fitting.solve(self, oracle, start, model_at), oracle, labelled, constant)
+        if given is not None:
+            columns = Columns(samples.shape[1], self._feature_names())
+            start = oracle.pack(given.onto(labelled.hierarchy, columns, constant))
+        result = solve(
+            self,
+            oracle,
+            penalty.on_tree(
+                labelled.hierarchy, oracle.n_coordinates, intercept=constant is not None
+            ),
+            start,
+            partial(self._at, oracle, labelled, constant),
+            callback,
+        )
+        self._keep_weights(oracle, labelled, constant, result.weights)
+        keep_result(self, result, oracle.n_parameters)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable leaf of each sample, by name."""
-        samples, inference = self._prepare(X)
-        return self.classes_[inference.most_probable(samples)]
+    def coefficients(self) -> TreeCoefficients:
+        """Return all weights of the fitted model, with the names of nodes and features.
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return ``P(leaf | x)`` of shape (n_samples, n_leaves), in the order of ``classes_``."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return ``log P(leaf | x)``, exact also where the probability is tiny."""
-        samples, inference = self._prepare(X)
-        return inference.log_probabilities(samples)
-
-    def predict_node_proba(self, X: Any) -> Floats:
-        """Return the probability that each node is on the path of the sample's leaf.
-
-        Returns
-        -------
-        array of shape (n_samples, n_nodes)
-            In the order of ``hierarchy_.names``: 1 at the root, at a node the sum of its children.
+        Another fit may start from them, see ``initial`` of :meth:`fit`.
         """
-        samples, inference = self._prepare(X)
-        return inference.node_marginals(samples)
-
-    def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[Any], Floats]:
-        """Return the k most probable leaves of each sample, best first.
-
-        Returns
-        -------
-        names : array of shape (n_samples, k)
-            Leaf names.
-        probabilities : array of shape (n_samples, k)
-            Their probabilities.
-        """
-        samples, inference = self._prepare(X)
-        if not 1 <= k <= len(self.classes_):
-            raise ValueError(f"k must be from 1 to {len(self.classes_)}, the leaves, got {k!r}.")
-        best, log_p = inference.best_classes(samples, k)
-        return self.classes_[best], np.exp(log_p)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the fraction of samples whose leaf is right.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in :meth:`fit`.
-        """
-        return float(super().score(X, self._leaf_names(y), sample_weight=sample_weight))
-
-    def hierarchical_score(
-        self, X: Any, y: Any, *, average: Average = "micro"
-    ) -> HierarchicalScores:
-        """Return hierarchical precision, recall and F1: a near miss counts for the shared path."""
         check_is_fitted(self)
-        names = np.asarray(self._leaf_names(y)).tolist()
-        predicted = self.predict(X).tolist()
-        return hierarchical_scores(names, predicted, self.hierarchy_, average=average)
+        return TreeCoefficients(self.coef_, self.intercept_, self.hierarchy_, self._feature_names())
 
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that sparse matrices are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _leaf_names(self, y: Any) -> Any:
-        if not tree_input.is_paths(y):
-            return y
+    def description(self) -> Description:
+        """Return what there is to see in the fitted model: the nodes' weights."""
         check_is_fitted(self)
-        return np.array(self.hierarchy_.leaf_names)[self.hierarchy_.leaf_index_of_paths(y)]
+        names = [str(name) for name in self.hierarchy_.names]
+        feature = feature_namer(getattr(self, "feature_names_in_", None), "")
+        return Description(names, self.coef_, feature, {"nodes": len(names)})
 
-    def _prepare(self, X: Any) -> tuple[sp.csr_array, TreeInference]:
-        check_is_fitted(self)
-        samples = tree_input.read_samples(self, X, reset=False)
-        return samples, TreeInference(
-            self.coef_, self.intercept_, self.hierarchy_, self._leaf_of_class
-        )
+    def exports(self) -> dict[str, Callable[[], Iterator[str]]]:
+        """Return nothing: no other program's form is known."""
+        return {}
 
-    def _previous_weights(self) -> _Weights | None:
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        return _Weights(self.coef_, self.intercept_, self.hierarchy_)
+    def to_file(self, file: ModelWriter) -> None:
+        """Write what it is made of."""
+        tree_file.write(self, file)
+
+    @classmethod
+    def from_file(cls, file: ModelReader) -> Self:
+        """Return the model of a file."""
+        model: Self = tree_file.read(cls, file)
+        return model
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(with_defaults(self, state))
+
+    def _feature_names(self) -> Vocabulary | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else Vocabulary.from_names(names.tolist())
 
     def _at(
         self,
@@ -290,43 +292,6 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.hierarchy_ = labelled.hierarchy
         self.classes_ = labelled.classes
         self._leaf_of_class = labelled.leaf_of_class
-
-    def _keep(
-        self, result: Any, oracle: TreeOracle, labelled: LabelledTree, constant: float | None
-    ) -> None:
-        """Set the fitted attributes."""
-        weights = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
-        self._keep_weights(oracle, labelled, constant, weights)
-        self.objective_: float = result.fun
-        self.gap_: float = result.gap
-        self.n_iter_: int = result.nit
-        self.trace_ = result.trace
-        self.status_ = result.status
-        self.n_parameters_ = oracle.n_parameters
-        self.result_ = result
-
-
-@final
-@dataclass(frozen=True)
-class _Weights:
-    """A fitted model, as the start of another fit."""
-
-    coef: sp.csr_array  # [n_nodes, n_features]
-    intercept: Floats  # [n_nodes]
-    hierarchy: Hierarchy
-
-    def onto(self, new: Hierarchy, constant: float | None) -> sp.csr_array:
-        """Move each row to the node of the same name; rows of names that are gone are dropped."""
-        coef = self.coef
-        if constant is not None:
-            last = sp.csr_array(self.intercept[:, None] / constant)
-            coef = sp.csr_array(sp.hstack([coef, last]))
-        entries = sp.coo_array(coef)
-        place = {name: node for node, name in enumerate(new.names)}
-        node = np.array([place.get(name, -1) for name in self.hierarchy.names])[entries.row]
-        kept = node >= 0
-        shape = (len(new), coef.shape[1])
-        return sp.csr_array((entries.data[kept], (node[kept], entries.col[kept])), shape=shape)
 
 
 def _typical_size(X: sp.csr_array) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from proxqn.cli.sequence_files import Reading, require_labels
+from proxqn.cli.chain.files import Reading, require_labels
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
 from proxqn.features.templates import TemplateError

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from proxqn.estimators.callbacks import combined
 from proxqn.minimization import SOLVERS, Solver, minimize
-from proxqn.penalties import ElasticNet
 from proxqn.problem import Oracle, SparseVector
-from proxqn.solvers.certificate.bound import Status
+from proxqn.problem.penalty import Penalty
+from proxqn.run.status import Status
+from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.rivals.sgd import SGD
+
+Coefficients = TypeVar("Coefficients")
 
 _NOT_CONVEX = "with labels missing the loss is not convex, and no duality gap exists"
 
@@ -29,8 +32,6 @@ _NOT_CONVEX = "with labels missing the loss is not convex, and no duality gap ex
 class PenalisedEstimator(Protocol):
     """The constructor parameters that all estimators share."""
 
-    lam: float
-    l2: float
     solver: str | ProxQN
     tol: float
     max_iter: int
@@ -42,7 +43,6 @@ class PenalisedEstimator(Protocol):
 
 def check_settings(estimator: PenalisedEstimator) -> None:
     """Refuse bad parameters before any work on the data."""
-    ElasticNet(estimator.lam, estimator.l2)
     tol: Any = estimator.tol
     max_iter: Any = estimator.max_iter
     if not (isinstance(tol, int | float | np.number) and 0.0 <= tol < math.inf):
@@ -59,47 +59,78 @@ def check_settings(estimator: PenalisedEstimator) -> None:
         )
 
 
+def own_lam(parameter: str, value: Any) -> float:
+    """Return the λ that a group of weights has of its own."""
+    if not (isinstance(value, int | float | np.number) and 0.0 <= value < math.inf):
+        raise ValueError(
+            f"{parameter} must be a finite number, 0 or above, or None, got {value!r}. 0 leaves "
+            "these weights unpenalised; None gives them the lam of the others."
+        )
+    return float(value)
+
+
+def coefficients_of(initial: Any, kind: type[Coefficients], estimator: type[Any]) -> Coefficients:
+    """Return the coefficients to start from: those given, or those of a fitted model."""
+    if isinstance(initial, kind):
+        return initial
+    if not isinstance(initial, estimator):
+        raise TypeError(
+            f"initial must be a fitted {estimator.__name__}, its coefficients(), or None; got a "
+            f"{type(initial).__name__}."
+        )
+    return cast("Coefficients", cast("Any", initial).coefficients())
+
+
+def with_defaults(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return a pickled estimator's state with the parameters that came later, as they default."""
+    parameters = inspect.signature(type(estimator).__init__).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return defaults | state
+
+
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads: None is 1, -1 is all processors, as in scikit-learn."""
     return int(effective_n_jobs(n_jobs))
 
 
-class ModelWatcher(ABC):
-    """A solver that looks at the estimator as it would be with the weights of an iterate."""
-
-    @abstractmethod
-    def watch(self, model_at: Callable[[SparseVector], Any]) -> None:
-        """Take what makes an estimator of weights; called before the run."""
-
-
 def solve(
     estimator: PenalisedEstimator,
     oracle: Oracle,
+    penalty: Penalty,
     start: SparseVector,
     model_at: Callable[[SparseVector], Any],
+    callback: Callback | None,
 ) -> Any:
     """Minimise the penalised loss as the estimator's parameters say; warn if it did not converge.
 
-    Ctrl-C ends the run at the last accepted iterate: this returns as usual, with a warning.
+    ``model_at`` makes an estimator of weights, for callbacks that look at it. Ctrl-C ends the run
+    at the last accepted iterate: this returns as usual, with a warning.
     """
-    x0: Any = sp.coo_array((start.values, (start.coordinates,)), shape=(oracle.n_coordinates,))
-    if isinstance(estimator.solver, ModelWatcher):
-        estimator.solver.watch(model_at)
-    with _progress(estimator.verbose, estimator.tol) as callback:
+    with _progress(estimator.verbose, estimator.tol) as progress:
         result = minimize(
             oracle,
-            estimator.lam,
-            l2=estimator.l2,
-            x0=x0,
+            penalty=penalty,
+            x0=start,
             solver=_seeded(estimator.solver, estimator.random_state),
             tol=estimator.tol,
             max_iter=estimator.max_iter,
-            callback=callback,
+            callback=combined(callback, progress, model_at),
         )
-        if callback is not None:
-            callback.finish(result)
+        if progress is not None:
+            progress.finish(result)
     _warn_unless_converged(type(estimator).__name__, result, estimator.tol)
     return result
+
+
+def keep_result(estimator: Any, result: Any, n_parameters: int) -> None:
+    """Set the fitted attributes that all estimators share."""
+    estimator.objective_ = result.fun
+    estimator.gap_ = result.gap
+    estimator.n_iter_ = result.nit
+    estimator.trace_ = result.trace
+    estimator.status_ = result.status
+    estimator.n_parameters_ = n_parameters
+    estimator.result_ = result
 
 
 def _seeded(solver: str | Solver, random_state: Any) -> str | Solver:

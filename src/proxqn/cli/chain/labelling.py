@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from proxqn.cli.encoding import in_file
-from proxqn.cli.sequence_files import Reading
-from proxqn.estimators.chain_crf import ChainCRF
-from proxqn.features.encoding import EncodedSequences
+from proxqn.cli.chain.encoding import in_file
+from proxqn.cli.chain.files import Reading
+from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
-from proxqn.io.chain_file import SavedChain
 from proxqn.io.container import ModelFileError
 from proxqn.io.readers import DataFileError
 
@@ -30,10 +25,6 @@ class Batch:
     records: list[SequenceRecord]
     encoded: EncodedSequences
 
-    def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut one value (or row) a token by sequence."""
-        return np.split(values, np.cumsum(self.encoded.lengths)[:-1])
-
 
 @final
 @dataclass(frozen=True)
@@ -46,10 +37,12 @@ class LabelledBatch:
 
 
 def batches(
-    saved: SavedChain, records: Iterable[SequenceRecord], source: str, reading: Reading
+    encoder: SequenceEncoder | None,
+    records: Iterable[SequenceRecord],
+    source: str,
+    reading: Reading,
 ) -> Iterator[Batch]:
     """Encode a stream of sequences with the features of the model."""
-    encoder = saved.encoder
     if encoder is None:
         raise ModelFileError(
             "this model was saved without an encoder, so it cannot read files. Save it with "
@@ -63,17 +56,8 @@ def batches(
         yield Batch(some, in_file(some, source, reading, encoder.transform))
 
 
-def predicted_labels(
-    saved: SavedChain, records: Iterable[SequenceRecord], source: str, reading: Reading
-) -> Iterator[LabelledBatch]:
-    """Label a stream of sequences (Viterbi)."""
-    for batch in batches(saved, records, source, reading):
-        yield labelled(saved.model, batch)
-
-
-def labelled(model: ChainCRF, batch: Batch) -> LabelledBatch:
-    """Label some sequences."""
-    encoded = batch.encoded
-    flat: Any = model.predict(encoded.X, encoded.lengths, edges=encoded.edges)
-    labels = [[str(label) for label in part.tolist()] for part in batch.split(flat)]
-    return LabelledBatch(batch.records, labels, encoded.n_unseen)
+def labelled(model: Any, batch: Batch) -> LabelledBatch:
+    """Label some sequences (Viterbi)."""
+    found = model.predict(batch.encoded)
+    labels = [[str(label) for label in part.tolist()] for part in found]
+    return LabelledBatch(batch.records, labels, batch.encoded.n_unseen)

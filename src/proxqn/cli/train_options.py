@@ -1,0 +1,66 @@
+"""The options that all commands of ``proxqn train`` share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from proxqn.cli.training import Request
+from proxqn.cli.watching import Display, Stop
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def fit_options(command: _F) -> _F:
+    """Add the options that all kinds of models share."""
+    options = (
+        click.option("-o", "--output", required=True, metavar="MODEL",
+                     help="The model file to write."),
+        click.option("--lam", type=float, default=1.0, show_default=True,
+                     help="λ, the ℓ1 penalty against the sum of losses (CRFsuite's c1)."),
+        click.option("--l2", type=float, default=0.0, show_default=True,
+                     help="A ridge penalty beside it (twice CRFsuite's c2)."),
+        click.option("--tol", type=float, default=1e-4, show_default=True,
+                     help="Stop when the duality gap is this fraction of the objective."),
+        click.option("--max-iter", type=int, default=1000, show_default=True,
+                     help="At most this many iterations."),
+        click.option("--solver", default="prox-qn", show_default=True,
+                     help="prox-qn, prox-gd, owl-qn, sgd or bcd."),
+        click.option("--seed", type=int, default=0, show_default=True,
+                     help="Of the order of coordinate descent in prox-qn."),
+        click.option("--jobs", type=int, default=1, show_default=True,
+                     help="Threads; -1 for all processors. The model does not depend on it."),
+        click.option("--dev", metavar="FILE", help="Labelled data to score the model on."),
+        click.option("--checkpoint", metavar="FILE",
+                     help="Write the state of the run to this file, every so many iterations. The "
+                     "solver then starts anew from its weights after each, so that a run resumed "
+                     "from the file ends at the same bits as one without interruption. That costs "
+                     "some more iterations."),
+        click.option("--checkpoint-every", type=click.IntRange(min=1), default=None,
+                     help="Iterations from one checkpoint to the next; 100 by default."),
+        click.option("--resume", metavar="FILE",
+                     help="Go on from a checkpoint (same data and objective: same bits as without "
+                     "the interruption), or start from the weights of any model (a warm start: "
+                     "other data, λ or features are fine)."),
+        click.option("--json", "as_json", is_flag=True,
+                     help="Write progress and result to standard output, a JSON object a line."),
+        click.option("-q", "--quiet", is_flag=True, help="Show errors only."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def requested(options: dict[str, Any]) -> tuple[Request, Stop]:
+    """Take the shared options of a run out of those of a command."""
+    if options["checkpoint_every"] is not None and options["checkpoint"] is None:
+        raise click.UsageError("--checkpoint-every is for runs with --checkpoint FILE.")
+    stop = Stop()
+    names = ("output", "lam", "l2", "tol", "max_iter", "solver", "seed", "jobs", "dev",
+             "checkpoint", "checkpoint_every", "resume")  # fmt: skip
+    display = Display.chosen(quiet=options["quiet"], as_json=options["as_json"])
+    given = {name: options[name] for name in names}
+    return Request(**given, display=display, stop=stop, began=time.perf_counter()), stop

@@ -1,0 +1,336 @@
+"""Sparse linear-chain conditional random fields for scikit-learn: parameters and fit."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import partial
+from typing import Any, Literal, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxqn.estimators.base import (
+    check_settings,
+    coefficients_of,
+    keep_result,
+    resolve_n_jobs,
+    solve,
+    with_defaults,
+)
+from proxqn.estimators.callbacks import ModelWatcher
+from proxqn.estimators.chain_crf import training
+from proxqn.estimators.chain_crf.coefficients import ChainCoefficients
+from proxqn.estimators.chain_crf.fitted import FittedChain
+from proxqn.estimators.chain_crf.penalty import ChainPenalty
+from proxqn.estimators.chain_crf.problem import ChainProblem, Structure
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.templates import Templates
+from proxqn.losses.chain.oracle import Pairs
+from proxqn.problem import Floats, SparseVector
+from proxqn.run.watch import Callback
+from proxqn.solvers.prox_qn import ProxQN
+
+
+@final
+class ChainCRF(FittedChain):
+    """Linear-chain conditional random field with an ℓ1 penalty and a certificate.
+
+    Minimises ``Σ_i -log P(y_i|x_i) + lam ‖w‖₁ + (l2/2) ‖w‖²`` over the sequences i, where
+    ``P(y|x) ∝ exp(Σ_t coef_[y_t]·x_t + Σ_t transitions_[y_t, y_{t+1}])``; with ``edges``, features
+    of the steps between tokens, transitions depend on the observation too. All weights are
+    penalised, so the fit ends with a duality gap: ``objective_ - gap_`` is a proven lower bound of
+    the optimum.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        λ, the strength of the ℓ1 penalty against the *sum* of the sequences' losses (CRFsuite's
+        ``c1``). Larger means fewer nonzero weights.
+    l2 : float, default=0.0
+        Strength of an additional ridge penalty; twice CRFsuite's ``c2``.
+    lam_transitions : float or None, default=None
+        λ of the transitions, where it shall differ from ``lam``. 0 leaves them unpenalised (by
+        ``l2`` too): the labels' order is then learned in full, and there is no duality gap.
+    fit_intercept : bool, default=False
+        Add a weight for each label that every token has, ``intercept_``: the labels' frequencies.
+    lam_intercept : float or None, default=None
+        λ of the intercept, where it shall differ from ``lam``; 0 leaves it unpenalised.
+    pairs : {"all", "observed"}, default="all"
+        Give a weight to every (label, feature) and (label, label) pair, or only to those that
+        occur in the training data: faster and smaller for text, where most never do. CRFsuite's
+        ``feature.possible_states``.
+    transition_pairs : {"all", "observed"}, optional
+        The same for (label, label) pairs alone, those of edge features included, where they shall
+        differ from ``pairs``: CRFsuite's ``feature.possible_transitions``.
+    end_weights : bool or None, default=None
+        Give each label a weight for beginning and one for ending a sequence. None gives them only
+        where every sequence has one token, as with scikit-learn's usual X: there the weight for
+        beginning, ``start_weights_``, is the intercept.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, or weights in inverse proportion to the labels' frequencies. The loss has
+        one term a sequence, so each sequence gets the mean weight of its tokens, times its
+        ``sample_weight``.
+    templates : Templates, str or None, default=None
+        Feature templates (CRF++'s language) for sequences of rows of columns; text is parsed, a
+        file is read with ``Templates.from_file``.
+    min_freq : int, default=1
+        Named features that occur fewer times in the training data are left out.
+    sequence_id : str or None, default=None
+        The DataFrame column that tells sequences apart; the others are features.
+    solver : str or ProxQN, default="prox-qn"
+        The solver, or its settings, such as ``ProxQN.paper()``.
+    tol : float, default=1e-4
+        Stop when the duality gap is at most this fraction of the objective.
+    max_iter : int, default=1000
+        At most this many iterations; a ``ConvergenceWarning`` tells the gap reached.
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result does not depend on it. The steps of the solvers
+        "sgd" and "bcd" follow one another and use one thread.
+    verbose : int, default=0
+        1 shows progress (a live table on a terminal, else a line now and then), 2 every iteration.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order in which coordinate descent visits the weights. None is repeatable as well.
+    warm_start : bool, default=False
+        Start from the weights of the previous fit, for another ``lam`` or for other data. Labels
+        and named features known before are kept, new ones are added. The fit minimises the loss of
+        the data it is given: pass old data with the new for a model of both.
+
+    Attributes
+    ----------
+    coef_ : csr_array of shape (n_classes, n_features)
+        Weights of labels and features; sparse.
+    transitions_ : array of shape (n_classes, n_classes)
+        Weight of a label (row) followed by another (column).
+    start_weights_, end_weights_ : array of shape (n_classes,)
+        Weight of a label at the first and at the last token; zero without ``end_weights``. Of
+        sequences of one token only the first has a weight.
+    intercept_ : array of shape (n_classes,)
+        Weight of a label at every token; zero without ``fit_intercept``.
+    edge_coef_ : csr_array of shape (n_classes², n_edge_features)
+        Weights of edge features: row ``i * n_classes + j`` for label i followed by label j.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    objective_ : float
+        The penalised loss reached.
+    gap_ : float
+        At most this much above the optimum; infinite where no bound is known, as with missing
+        labels.
+    n_iter_ : int
+        Iterations made.
+    trace_ : Trace
+        One row an iteration; ``trace_.to_pandas()``.
+    status_ : Status
+        Why the fit stopped; its ``value`` is a sentence.
+    result_ : scipy.optimize.OptimizeResult
+        All that the solver returned.
+    n_parameters_ : int
+        How many weights the model could have used.
+    n_features_in_ : int
+        Columns of ``coef_``.
+    vocabulary_ : Vocabulary
+        Names and columns of the features, if X had named features; can be searched.
+    encoder_ : SequenceEncoder or None
+        What numbers them; its ``edge_vocabulary`` has the edge features of ``B`` templates.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Their names, if X was a DataFrame.
+
+    Examples
+    --------
+    Two sequences, of three and two tokens:
+
+    >>> import numpy as np
+    >>> from proxqn import ChainCRF
+    >>> X = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
+    >>> y = ["noun", "verb", "noun", "verb", "noun"]
+    >>> crf = ChainCRF(lam=0.1).fit(X, y, lengths=[3, 2])
+    >>> crf.predict(X[:2], lengths=[2])
+    array(['noun', 'verb'], dtype='<U4')
+    >>> bool(crf.gap_ <= 1e-4 * crf.objective_)
+    True
+
+    Named features, as sklearn-crfsuite takes them:
+
+    >>> X = [[{"word": "dogs"}, {"word": "bark"}], [{"word": "cats"}, {"word": "purr"}]]
+    >>> crf = ChainCRF(lam=0.1).fit(X, [["noun", "verb"], ["noun", "verb"]])
+    >>> crf.predict([[{"word": "cats"}, {"word": "bark"}]])
+    [array(['noun', 'verb'], dtype='<U4')]
+    >>> crf.vocabulary_
+    Vocabulary(4 features: 'word:dogs', 'word:bark', 'word:cats', …)
+
+    Transitions that look at the observation: after a comma the label changes, else it stays.
+
+    >>> comma = np.array([[0], [0], [1], [0], [1], [0]])  # of the step into each token
+    >>> crf = ChainCRF(lam=0.1).fit(np.ones((6, 1)), list("AABBAA"), lengths=[6], edges=comma)
+    >>> new, forced = [[0], [1], [0], [1]], ["B", None, None, None]
+    >>> crf.predict(np.ones((4, 1)), lengths=[4], edges=new, forced=forced).tolist()
+    ['B', 'A', 'A', 'B']
+
+    Some labels missing, or known to be one of a few:
+
+    >>> y = ["noun", "verb", None, {"verb", "noun"}, "noun"]
+    >>> crf = ChainCRF(lam=0.1).fit([[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]], y, lengths=[3, 2])
+    >>> crf.gap_, crf.status_.name  # that loss is not convex: no certificate
+    (inf, 'STATIONARY')
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        *,
+        l2: float = 0.0,
+        lam_transitions: float | None = None,
+        fit_intercept: bool = False,
+        lam_intercept: float | None = None,
+        pairs: Literal["all", "observed"] = "all",
+        transition_pairs: Literal["all", "observed"] | None = None,
+        end_weights: bool | None = None,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        templates: Templates | str | None = None,
+        min_freq: int = 1,
+        sequence_id: str | None = None,
+        solver: str | ProxQN = "prox-qn",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.lam = lam
+        self.l2 = l2
+        self.lam_transitions = lam_transitions
+        self.fit_intercept = fit_intercept
+        self.lam_intercept = lam_intercept
+        self.pairs = pairs
+        self.transition_pairs = transition_pairs
+        self.end_weights = end_weights
+        self.class_weight = class_weight
+        self.templates = templates
+        self.min_freq = min_freq
+        self.sequence_id = sequence_id
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.warm_start = warm_start
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        lengths: Any = None,
+        sample_weight: Any = None,
+        *,
+        edges: Any = None,
+        callback: Callback | ModelWatcher | None = None,
+        initial: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : sequences in one of these forms
+            - an array or sparse matrix of shape (n_tokens, n_features), the tokens of all sequences
+              one after the other; a CSR matrix is not copied;
+            - a list of such matrices, one a sequence;
+            - a list of sequences whose tokens are dicts (as in sklearn-crfsuite), strings or lists
+              of strings; with ``templates``, of rows of columns;
+            - a DataFrame of numbers, or with the column ``sequence_id`` and others of any kind;
+            - records from `proxqn.io.readers`, a list or a stream;
+            - what a :class:`~proxqn.features.encoding.SequenceEncoder` has made of any of these.
+        y : array of shape (n_tokens,), or list of lists
+            The label of every token: flat for a matrix or a DataFrame, a list a sequence for lists.
+            Records bring their own. None where the label is not known, a set where it is one of a
+            few: the loss is then that of all labellings that agree. It is not convex, so the fit
+            ends at a stationary point, without a certificate: ``gap_`` is infinite.
+        lengths : array of int of shape (n_sequences,), optional
+            For a matrix: tokens of each sequence. Without it every row is a sequence of its own.
+        sample_weight : array of shape (n_sequences,), optional
+            Factors of the sequences' losses: 2 counts a sequence twice, 0 leaves it out.
+        edges : array or sparse matrix of shape (n_tokens, n_edge_features), or list, optional
+            Features of the step from the token before into each token, which get weights for pairs
+            of labels; the rows of first tokens are not used. ``B`` templates with a command
+            (``B00:%x[0,1]``) make them too.
+        callback : callable, optional
+            Called with each :class:`~proxqn.run.trace.Row`; return True to stop. A
+            :class:`~proxqn.estimators.callbacks.ModelWatcher` may look at the model on the way.
+        initial : ChainCRF or ChainCoefficients, optional
+            A fitted model, or its ``coefficients()``, to start from. Labels and named features are
+            matched by name, what this fit does not have is left out; features without names must
+            be as many.
+
+        Returns
+        -------
+        ChainCRF
+            Itself. Ctrl-C ends the fit at the last accepted iterate, with a warning.
+        """
+        check_settings(self)
+        penalty = ChainPenalty.of(
+            self.lam,
+            self.l2,
+            lam_transitions=self.lam_transitions,
+            lam_intercept=self.lam_intercept,
+        )
+        structure = self._structure()
+        goes_on = self.warm_start and initial is None and hasattr(self, "coef_")
+        data = training.read(self, X, y, lengths, sample_weight, edges, goes_on=goes_on)
+        problem = ChainProblem.of(data, structure, resolve_n_jobs(self.n_jobs))
+        start = SparseVector.empty()
+        if goes_on:
+            start = problem.start(data.matched(data.continued(self.coefficients())))
+        elif initial is not None:
+            given = coefficients_of(initial, ChainCoefficients, type(self))
+            start = problem.start(data.matched(given))
+        result = solve(
+            self,
+            problem.oracle,
+            penalty.on_groups(problem.groups),
+            start,
+            partial(self._at, problem),
+            callback,
+        )
+        self._keep_weights(problem, result.weights)
+        keep_result(self, result, problem.oracle.n_parameters)
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(with_defaults(self, state))
+        if hasattr(self, "classes_") and not hasattr(self, "intercept_"):  # pickled by 0.1
+            self.intercept_ = np.zeros(len(self.classes_))
+
+    def _structure(self) -> Structure:
+        steps = self.transition_pairs
+        return Structure(
+            pairs=_as_pairs("pairs", self.pairs),
+            transition_pairs=None if steps is None else _as_pairs("transition_pairs", steps),
+            end_weights=self.end_weights,
+            fit_intercept=bool(self.fit_intercept),
+        )
+
+    def _at(self, problem: ChainProblem, weights: SparseVector) -> ChainCRF:
+        """Return a copy with the weights of an iterate, good for predictions."""
+        model = copy(self)
+        model._keep_weights(problem, weights)
+        return model
+
+    def _keep_weights(self, problem: ChainProblem, w: SparseVector) -> None:
+        found, data = problem.weights(w), problem.data
+        self.coef_, self.transitions_ = found.coef, found.transitions
+        self.start_weights_, self.end_weights_ = found.start, found.end
+        nothing = np.zeros(len(data.classes))
+        self.intercept_: Floats = nothing if found.intercept is None else found.intercept
+        self.edge_coef_ = found.edges
+        self.classes_: NDArray[Any] = data.classes
+        self.n_features_in_ = data.tokens.X.shape[1]
+        self.encoder_: SequenceEncoder | None = data.encoder
+        if data.encoder is not None:
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit to a matrix
+
+
+def _as_pairs(name: str, pairs: str) -> Pairs:
+    try:
+        return Pairs(pairs)
+    except ValueError:
+        raise ValueError(f"{name} must be 'all' or 'observed', got {pairs!r}.") from None

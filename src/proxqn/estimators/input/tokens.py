@@ -1,0 +1,188 @@
+"""Sequences of numbers as users hold them, checked and brought into one form.
+
+Three forms come in: a matrix whose rows are tokens plus ``lengths``; a list with one matrix per
+sequence; a matrix alone, whose rows are then sequences of length one (scikit-learn's usual X). One
+goes out: :class:`Tokens`. Every refusal says what was expected, what came, and what to do. Features
+with names are read by ``named.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from proxqn.problem import Ints
+
+_KERNEL_DTYPES = "?bhilqBHILQfd"  # what scipy.sparse multiplies; other numbers become float64
+
+
+@final
+@dataclass(frozen=True)
+class Tokens:
+    """All tokens, one row each, sequence after sequence."""
+
+    X: sp.csr_array  # [n_tokens, n_features] canonical, finite, without stored zeros
+    lengths: Ints  # [n_sequences], all at least 1
+    listed: bool  # whether the user gave a list of sequences
+    edges: sp.csr_array | None = None  # [n_tokens, n_edge_features] of the steps into the tokens
+
+    @property
+    def alone(self) -> bool:
+        """Whether every token is a sequence of its own."""
+        return len(self.lengths) == self.X.shape[0]
+
+    def in_form_of_input(self, values: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
+        """Return one value (or row) a token as the user gave the tokens: flat, or a list."""
+        if not self.listed:
+            return values
+        return cut(values, self.lengths.tolist())
+
+    def take(self, keep: NDArray[np.bool_]) -> Tokens:
+        """Return only the sequences where the mask is true."""
+        tokens = np.repeat(keep, self.lengths)
+        edges = None if self.edges is None else self.edges[tokens]
+        return Tokens(self.X[tokens], self.lengths[keep], self.listed, edges)
+
+    def blocks(self, n_tokens: int) -> Iterator[tuple[slice, Ints]]:
+        """Cut into blocks of whole sequences, about ``n_tokens`` tokens each: rows and lengths."""
+        ends = np.cumsum(self.lengths)
+        first = 0
+        while first < len(ends):
+            start = int(ends[first] - self.lengths[first])
+            last = max(int(np.searchsorted(ends, start + n_tokens, side="right")), first + 1)
+            yield slice(start, int(ends[last - 1])), self.lengths[first:last]
+            first = last
+
+
+def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
+    """Cut one value (or row) a token into the sequences."""
+    return [values[a:b] for a, b in pairwise(accumulate(lengths, initial=0))]
+
+
+def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool) -> Tokens:
+    """Check X and lengths; with ``reset`` the estimator learns its number of features."""
+    listed = is_list_of_sequences(X)
+    if listed:
+        if lengths is not None:
+            raise ValueError(
+                "lengths came with a list of sequences, whose lengths are known. Leave lengths "
+                "out, or pass one matrix of all tokens."
+            )
+        X, lengths = join(X)
+    if reset or not _passes_as_it_is(estimator, X):
+        X = validate_data(estimator, X, accept_sparse="csr", reset=reset)
+    n_tokens = X.shape[0]
+    if lengths is None:
+        checked = np.ones(n_tokens, dtype=np.int64)
+    else:
+        checked = check_lengths(lengths, n_tokens)
+    return Tokens(canonical(X), checked, listed)
+
+
+def _passes_as_it_is(estimator: Any, X: Any) -> bool:
+    """Whether scikit-learn's checks would find nothing: they take longer than to label a sentence.
+
+    Whatever is refused or converted goes to them.
+    """
+    return (
+        isinstance(X, sp.csr_array | sp.csr_matrix)
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+        and bool(np.isfinite(X.data).all())
+    )
+
+
+def is_list_of_sequences(X: Any) -> bool:
+    """Tell a list of matrices from a matrix written as a list of rows."""
+    if not isinstance(X, list | tuple):
+        return False
+    if not X:
+        raise ValueError("X is an empty list; expected at least one sequence.")
+    head = X[0]
+    if hasattr(head, "ndim"):
+        return bool(head.ndim == 2)
+    return is_nested(head) and len(head) > 0 and is_nested(head[0])
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value is a list, a tuple or an array, rather than a number or a text."""
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+
+
+def join(sequences: Sequence[Any]) -> tuple[Any, Ints]:
+    """Stack the sequences' matrices; sparse if one of them is."""
+    parts: list[Any] = [s if sp.issparse(s) else np.asarray(s) for s in sequences]
+    width = parts[0].shape[1]
+    for i, part in enumerate(parts):
+        if part.ndim != 2 or part.shape[1] != width:
+            raise ValueError(
+                f"sequence {i} has shape {part.shape}; expected (tokens, {width}), as many "
+                "features as sequence 0 has."
+            )
+    lengths = np.array([part.shape[0] for part in parts])
+    if any(sp.issparse(part) for part in parts):
+        rows: Any = [sp.csr_array(part) for part in parts]
+        return sp.vstack(rows, format="csr"), lengths
+    return np.concatenate(parts), lengths
+
+
+def as_list(values: Any) -> Any:
+    """Return a pandas Series as a list, anything else as it is; who holds one has pandas."""
+    pandas = sys.modules.get("pandas")
+    return values.tolist() if pandas and isinstance(values, pandas.Series) else values
+
+
+def check_lengths(given: Any, n_tokens: int) -> Ints:
+    """Return the sequences' lengths; refuse those that X cannot have."""
+    lengths: NDArray[Any] = np.asarray(given)
+    if lengths.dtype.kind not in "iu" and lengths.size:
+        raise TypeError(
+            f"lengths must be integers, the number of tokens of each sequence; got an array of "
+            f"{lengths.dtype}."
+        )
+    if lengths.ndim != 1 or not lengths.size:
+        raise ValueError(
+            f"lengths must be a list with one number a sequence, got shape {lengths.shape}."
+        )
+    if lengths.min() < 1:
+        i = int(np.argmax(lengths < 1))
+        raise ValueError(
+            f"sequence {i} has length {lengths[i]}; expected at least one token. Leave empty "
+            "sequences out."
+        )
+    if int(lengths.sum()) != n_tokens:
+        raise ValueError(
+            f"lengths sum to {int(lengths.sum())}, but X has {n_tokens} rows. Pass the number of "
+            "tokens of each sequence, in the order of the rows; in a search over folds, pass X as "
+            "a list of sequences and no lengths."
+        )
+    return lengths.astype(np.int64)
+
+
+def canonical(X: Any) -> sp.csr_array:
+    """Return a CSR array with sorted, distinct indices and no stored zeros; a copy only if needed.
+
+    A large matrix in order already is shared with the caller and never changed.
+    """
+    given = sp.issparse(X)
+    if X.dtype.char not in _KERNEL_DTYPES:
+        X = X.astype(np.float64)
+    matrix = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy() if given else matrix
+        matrix.sum_duplicates()
+    if np.count_nonzero(matrix.data) < matrix.nnz:
+        matrix = matrix.copy() if given else matrix
+        matrix.eliminate_zeros()
+    return matrix
