@@ -13,7 +13,7 @@ from tests.problems import ChainProblem, random_chain
 
 from proxqn.features.partial_labels import PartialLabels
 from proxqn.losses.lattice.oracle import LatticeOracle
-from proxqn.problem import Floats
+from proxqn.problem.sparse import Floats
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from proxqn.features.hierarchy import Hierarchy
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.minimization import lambda_max
-from proxqn.problem import Oracle
+from proxqn.problem.oracle import Oracle
 
 
 def small_chain(seed: int, **options: Any) -> ChainOracle:

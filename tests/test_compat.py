@@ -305,7 +305,7 @@ def test_nothing_is_said_where_all_has_a_meaning():
     ("parameters", "arguments", "error", "message"),
     [
         ({"algorithm": "newton"}, (X, Y), ValueError, "algorithm must be one of"),
-        ({"c1": -1}, (X, Y), ValueError, "lam must be a finite number above 0"),
+        ({"c1": -1}, (X, Y), ValueError, "lam must be a finite number"),
         ({"c2": np.nan}, (X, Y), ValueError, "l2 must be a finite number"),
         ({"min_freq": 99}, (X, Y), ValueError, "min_freq=99 leaves no attribute"),
         ({}, (X, Y, X), ValueError, "pass both X_dev and y_dev"),

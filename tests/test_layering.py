@@ -14,7 +14,8 @@ import proxqn
 
 SOURCE = Path(proxqn.__file__).parent
 
-# What each part may import, besides itself. A solver knows no oracle, and an oracle no solver.
+# What each part may import, besides itself. A solver knows no loss and no penalty but what the seam
+# says of them, and a loss no solver. docs/architecture.md has the same table.
 ALLOWED = {
     "_kernels": set(),
     "aligned_array": set(),
@@ -22,25 +23,20 @@ ALLOWED = {
     "problem": set(),
     "penalties": {"problem"},
     "features": {"problem", "_kernels"},
-    "metrics": {"problem", "features"},
-    "datasets": {"problem", "features"},
+    "metrics": {"features"},
+    "datasets": {"features"},
     "losses": {"problem", "aligned_array", "features", "_kernels", "random_numbers"},
-    "run": {"problem", "penalties"},
-    "solvers": {
-        "problem", "aligned_array", "penalties", "run", "_kernels", "random_numbers", "_old",
-    },
+    "run": {"problem"},
+    "testing": {"problem"},
+    "solvers": {"problem", "aligned_array", "run", "_kernels", "random_numbers", "_old"},
     "minimization": {"problem", "penalties", "losses", "solvers", "run"},
-    "ui": {"problem", "features", "run"},
+    "ui": {"problem", "run"},
     "estimators": {
         "problem", "aligned_array", "penalties", "features", "losses", "solvers", "minimization",
         "metrics", "run", "ui", "_kernels",
     },
     "io": {"problem", "features", "solvers", "run", "estimators"},
     "compat": {"features", "solvers", "run", "estimators", "metrics", "io"},
-    "experiments": {
-        "problem", "penalties", "features", "datasets", "losses", "solvers", "run",
-        "minimization", "estimators", "metrics", "ui", "io", "_kernels",
-    },
 }  # fmt: skip
 TOP = {"__main__", "cli", "_moved", "_old"}  # may import anything below them
 
@@ -76,9 +72,31 @@ def imports(file: Path) -> set[str]:
     return found
 
 
+def modules(file: Path) -> set[str]:
+    """Return the modules that a file imports, or imports names from."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
 def part(file: Path) -> str:
     return file.relative_to(SOURCE).parts[0].removesuffix(".py")
 
+
+# What replication/ may use of proxqn: what a user would. The public surface, then what shows a run
+# (kept to one file, runs/watching.py) and the solvers' settings classes.
+REPLICATION = Path(__file__).parents[1] / "replication"
+PUBLIC = {
+    "proxqn", "proxqn.datasets", "proxqn.minimization", "proxqn.penalties", "proxqn.problem",
+    "proxqn.solvers.rivals.bcd", "proxqn.solvers.rivals.owl_qn", "proxqn.solvers.rivals.prox_gd",
+    "proxqn.solvers.rivals.sgd", "proxqn.losses.tree.oracle", "proxqn.datasets.lshtc",
+    "proxqn.ui.tables",
+}  # fmt: skip
+OF_A_RUN = {"proxqn.run.trace", "proxqn.run.status", "proxqn.run.watch"}
 
 FILES = sorted(f for f in SOURCE.rglob("*.py") if f != SOURCE / "__init__.py")
 
@@ -90,6 +108,21 @@ def test_imports_go_one_way(file):
     assert part(file) in ALLOWED, f"say in this test what {part(file)} may import"
     wrong = imports(file) - ALLOWED[part(file)] - {part(file)}
     assert not wrong, f"{file.relative_to(SOURCE)} must not import proxqn.{', proxqn.'.join(wrong)}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SOURCE)))
+def test_nothing_installed_imports_the_replication(file):
+    outside = {name.partition(".")[0] for name in modules(file)}
+    assert not outside & {"replication", "benchmarks", "tests"}
+
+
+@pytest.mark.parametrize(
+    "file", sorted(REPLICATION.rglob("*.py")), ids=lambda f: str(f.relative_to(REPLICATION))
+)
+def test_the_replication_uses_what_users_use(file):
+    allowed = PUBLIC | OF_A_RUN if file.name == "watching.py" else PUBLIC
+    wrong = {name for name in modules(file) if name.partition(".")[0] == "proxqn"} - allowed
+    assert not wrong, f"replication/{file.relative_to(REPLICATION)} imports {', '.join(wrong)}"
 
 
 def test_the_rules_have_no_cycle():

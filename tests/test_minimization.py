@@ -15,8 +15,9 @@ from tests.problems import random_chain
 import proxqn
 from proxqn import ProxQN, lambda_max, minimize
 from proxqn.losses.function import FunctionOracle
+from proxqn.penalties import ElasticNet
+from proxqn.run.status import Status
 from proxqn.run.trace import Trace
-from proxqn.solvers.certificate.bound import Status
 
 
 def least_squares(seed: int, n: int = 80, d: int = 30):
@@ -52,6 +53,19 @@ def test_elastic_net_equals_scikit_learn():
         alpha=alpha, l1_ratio=lam / (lam + l2), fit_intercept=False, tol=1e-13, max_iter=100_000
     ).fit(A, b)
     np.testing.assert_allclose(result.x, theirs.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0, np.zeros(30)])
+def test_lam_may_be_0_for_all(lam):
+    """Ridge regression, or nothing at all."""
+    A, b, loss = least_squares(1)
+    ridge = minimize(loss, lam, l2=7.0, x0=np.zeros(30), tol=1e-10)
+    np.testing.assert_allclose(
+        ridge.x, np.linalg.solve(A.T @ A + 7.0 * np.eye(30), A.T @ b), atol=1e-6
+    )
+    free = minimize(loss, lam, x0=np.zeros(30), tol=1e-9)
+    np.testing.assert_allclose(free.x, np.linalg.lstsq(A, b)[0], atol=1e-6)
+    assert free.status is Status.UNPENALISED
 
 
 def test_the_result_has_scipys_fields_and_ours():
@@ -127,8 +141,30 @@ def test_lambda_max_is_the_smallest_lam_with_zero_weights():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"lam": 0.0}, ValueError, "lam must be a finite number above 0, got 0.0"),
+        ({"lam": None}, ValueError, "lam is missing: a number or an array, or a penalty"),
         ({"lam": math.nan}, ValueError, "lam must be a finite number above 0, got nan"),
+        ({"lam": -1.0}, ValueError, "lam must be a finite number above 0, got -1.0"),
+        ({"lam": np.full(27, -1.0)}, ValueError, r"lam must be finite, 0 or above .*-1\.0.* at 0"),
+        ({"lam": np.ones(26)}, ValueError, "entry for each of 27 coordinates, got 26"),
+        ({"lam": np.ones((27, 1))}, ValueError, r"lam must be .*got shape \(27, 1\)"),
+        ({"l2": np.ones(5)}, ValueError, "entry for each of 27 coordinates, got 5"),
+        ({"l2": np.full(27, math.nan)}, ValueError, "l2 must be finite, 0 or above.*nan"),
+        ({"lam": np.ones(27), "l2": np.ones(5)}, ValueError, "arrays of one length"),
+        ({"bounds": (0.5, 1.0)}, ValueError, "lower must be 0 or below .*a weight at zero"),
+        ({"bounds": (-1.0, -0.5)}, ValueError, "upper must be 0 or above .*a weight at zero"),
+        ({"bounds": (np.full(27, -1.0), math.nan)}, ValueError, "upper must be .*nan"),
+        ({"bounds": (np.zeros(9), np.ones(9))}, ValueError, "each of 27 coordinates, got 9"),
+        ({"penalty": ElasticNet(1.0)}, ValueError, "either penalty or lam, l2 and bounds"),
+        (
+            {"lam": None, "penalty": ElasticNet(1.0), "bounds": (0, 1)},
+            ValueError,
+            "either penalty or lam, l2 and bounds",
+        ),
+        (
+            {"lam": None, "penalty": ElasticNet(1.0), "l2": 0.5},
+            ValueError,
+            "either penalty or lam, l2 and bounds",
+        ),
         ({"l2": -1.0}, ValueError, "l2 must be"),
         ({"tol": -1e-3}, ValueError, "tol must be a number, 0 or above"),
         ({"tol": math.nan}, ValueError, "tol must be a number, 0 or above"),

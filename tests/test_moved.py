@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -42,3 +43,8 @@ def test_old_paths_lead_to_the_new_ones(old):
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_the_experiments_say_where_they_are():
+    with pytest.raises(ModuleNotFoundError, match="python -m replication"):
+        import_module("proxqn.experiments.theory")

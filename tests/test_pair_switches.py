@@ -13,7 +13,7 @@ from tests.problems import random_chain
 
 from proxqn import ChainCRF, load, minimize, save
 from proxqn.losses.chain.oracle import Pairs
-from proxqn.problem import SparseVector
+from proxqn.problem.sparse import SparseVector
 
 # Sixteen sequences, five labels: many pairs never occur.
 PROBLEM = random_chain(4, n_labels=5, n_features=12, lengths=[5] * 16, density=0.15)
@@ -74,9 +74,7 @@ def test_the_optimum_is_crfsuites(tmp_path, pairs, transition_pairs):
 
 
 def objective(w: SparseVector) -> float:
-    oracle = PROBLEM.oracle()
-    oracle.move(w)
-    return oracle.value_at(1.0) + LAM * float(np.abs(w.values).sum())
+    return PROBLEM.oracle().at(w).value + LAM * float(np.abs(w.values).sum())
 
 
 def test_the_four_optima_differ_and_are_ordered():

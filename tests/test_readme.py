@@ -1,9 +1,9 @@
 """The README's shell blocks, run; its Python blocks are doctests (``--doctest-glob``).
 
-Commands of ``console`` blocks run in an empty folder with ``examples/`` in it, one after the other,
-and what they write must be what the README says (``...`` stands for anything). Two kinds would take
-minutes or change the environment: ``make`` says what it would do, ``pip install`` stops short of
-installing.
+Commands of ``console`` blocks run in an empty folder with ``examples/`` and ``replication/`` in it,
+one after the other, and what they write must be what the README says (``...`` stands for
+anything). Two kinds would take minutes or change the environment: ``make`` says what it would do,
+``pip install`` stops short of installing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def test_all_blocks_are_of_a_kind_that_is_run():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("readme")
-    shutil.copytree(ROOT / "examples", folder / "examples")
+    for part in ("examples", "replication"):
+        shutil.copytree(ROOT / part, folder / part)
     return folder
 
 

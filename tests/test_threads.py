@@ -12,6 +12,7 @@ import pytest
 from tests.problems import random_chain
 
 from proxqn import ProxQN, minimize
+from proxqn.problem.sparse import SparseVector
 
 LAM = 30.0
 
@@ -23,8 +24,9 @@ def problem():
     )
 
 
-def fit(n_jobs: int, settings: ProxQN):
-    result = minimize(problem().oracle(n_jobs=n_jobs), LAM, solver=settings, tol=1e-7)
+def fit(n_jobs: int, settings: ProxQN, lam=LAM, **penalty):
+    oracle = problem().oracle(n_jobs=n_jobs)
+    result = minimize(oracle, lam, solver=settings, tol=1e-7, **penalty)
     rows = [row.flat() for row in result.trace]
     for row in rows:
         for name in [n for n in row if n.startswith("s_") or n == "seconds"]:
@@ -39,6 +41,19 @@ def test_weights_and_traces_are_identical_bit_for_bit(settings):
     assert alone[-1] > 10
     for n_jobs in (2, 3):
         assert fit(n_jobs, settings) == alone
+
+
+def test_they_are_with_a_penalty_of_each_weight_s_own():
+    n = problem().oracle().n_coordinates
+    penalty = {
+        "lam": np.linspace(0.5 * LAM, 1.5 * LAM, n),
+        "l2": np.where(np.arange(n) % 2 == 0, 0.5, 0.0),
+        "bounds": (np.where(np.arange(n) % 3 == 0, 0.0, -np.inf), 0.3),
+    }
+    alone = fit(1, ProxQN(), **penalty)
+    assert alone[-1] > 5
+    for n_jobs in (2, 3):
+        assert fit(n_jobs, ProxQN(), **penalty) == alone
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -72,14 +87,15 @@ def test_threads_serve_every_call():
     def n_threads():
         return len(os.listdir("/proc/self/task"))
 
-    oracle = problem().oracle(n_jobs=5)
-    oracle.value_at(0.0)
+    def serve(n_jobs):
+        point = problem().oracle(n_jobs=n_jobs).at(SparseVector.empty())
+        point.sweep(np.inf)
+        point.along(SparseVector(np.array([3]), np.array([0.5]))).accept(1.0)
+
+    serve(5)
     after_one = n_threads()
     for n_jobs in (2, 3, 5, 4):
-        oracle.n_jobs = n_jobs
-        oracle.value_at(0.0)
-        oracle.accept(0.0)
-        oracle.sweep(np.inf)
+        serve(n_jobs)
     assert n_threads() == after_one
 
 

@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from proxqn import ChainCRF, ChainOracle, ProxQN
 from proxqn.estimators.inference import chain as chain_inference
 from proxqn.estimators.inference.tagger import tagger_of
-from proxqn.solvers.certificate.bound import Status
+from proxqn.run.status import Status
 
 
 @parametrize_with_checks([ChainCRF()])
@@ -150,7 +150,7 @@ def test_input_is_neither_copied_nor_changed(data):
     ChainCRF().fit(unsorted, y[: len(X)], lengths)
     assert (unsorted.indices == before).all()
 
-    from proxqn.estimators.input.sequences import read_tokens
+    from proxqn.estimators.input.tokens import read_tokens
 
     canonical = sp.csr_array(X)
     tokens = read_tokens(ChainCRF(), canonical, lengths, reset=True)
@@ -355,13 +355,13 @@ def test_interrupt_keeps_the_last_iterate(data, monkeypatch):
 
 def test_interrupt_before_the_first_value(data, monkeypatch):
     X, y, lengths = data
-    value_at = ChainOracle.value_at
+    at = ChainOracle.at
 
-    def interrupt_once(self, step):
-        monkeypatch.setattr(ChainOracle, "value_at", value_at)
+    def interrupt_once(self, w):
+        monkeypatch.setattr(ChainOracle, "at", at)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ChainOracle, "value_at", interrupt_once)
+    monkeypatch.setattr(ChainOracle, "at", interrupt_once)
     with pytest.warns(ConvergenceWarning, match="interrupted: .* No certificate was computed yet"):
         model = ChainCRF(verbose=1).fit(X, y, lengths)
     assert model.coef_.nnz == 0

@@ -245,7 +245,7 @@ def test_works_in_a_grid_search_and_survives_pickle(fitted):
 @pytest.mark.parametrize(
     ("params", "y", "message"),
     [
-        ({"lam": -1.0}, None, "lam must be a finite number above 0"),
+        ({"lam": -1.0}, None, "lam must be a finite number"),
         ({"tol": -1.0}, None, "tol must be"),
         ({"solver": "magic"}, None, "solver must be one of"),
         ({"hierarchy": {"a": ["b"]}}, None, r"hierarchy must be a proxqn\.Hierarchy"),

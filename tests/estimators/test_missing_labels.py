@@ -11,7 +11,7 @@ from tests.lattice_problems import enumerate_lattice, random_lattice
 from tests.problems import dense
 
 from proxqn import ChainCRF, load, save
-from proxqn.solvers.certificate.bound import Status
+from proxqn.run.status import Status
 
 FULL = random_lattice(5, n_labels=3, n_sequences=60, max_length=5, edge_density=0.0)
 PARTIAL = FULL.with_unknown(2, 0.3)

@@ -87,21 +87,36 @@ def test_a_corpus_beyond_32_bit_slots_is_refused():
         SequenceLayout.from_lengths(np.array([2**31 - 8, 100]))
 
 
-def test_a_subset_keeps_slots_in_order():
+@settings(max_examples=100, deadline=None)
+@given(LENGTHS, st.integers(0, 2**31), st.sampled_from([0.1, 0.5, 1.0]))
+def test_some_sequences_stand_in_the_same_order(lengths, seed, share):
+    layout, n = SequenceLayout.from_lengths(lengths), len(lengths)
+    size = max(1, round(share * n))
+    sequences = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+    chosen = layout.restrict(sequences)
+    part = chosen.layout
+    np.testing.assert_array_equal(part.lengths, lengths[sequences])
+    owner = np.repeat(np.arange(n), lengths)
+    np.testing.assert_array_equal(chosen.tokens, np.isin(owner, sequences))
+    np.testing.assert_array_equal(chosen.old_slots, layout.token_slot[chosen.tokens])
+    np.testing.assert_array_equal(chosen.new_slots, part.token_slot)
+    before, after = (x.lane_sequence[x.lane_length > 0] for x in (layout, part))
+    np.testing.assert_array_equal(sequences[after], before[np.isin(before, sequences)])
+    slots = np.concatenate([part.token_slot, part.empty_slots()])
+    np.testing.assert_array_equal(np.sort(slots), np.arange(part.stride))
+
+
+def test_whole_batches_keep_slots_in_order():
     lengths = np.random.default_rng(0).integers(1, 9, size=100)
     layout = SequenceLayout.from_lengths(lengths)
-    chosen = layout.subset(np.array([0, 3, 4, len(layout.first) - 1]))
-    part, sequences = chosen.layout, chosen.sequences
-    np.testing.assert_array_equal(part.lengths, lengths[sequences])
-    for slots in (chosen.old_slots, chosen.new_slots):
-        assert (np.diff(slots) > 0).all()
-    owner = np.repeat(np.arange(100), lengths)
-    old = layout.token_slot[np.isin(owner, sequences)]
-    slot_map = np.full(layout.stride, -1)
-    slot_map[chosen.old_slots] = chosen.new_slots
-    np.testing.assert_array_equal(slot_map[old], part.token_slot)
-    others = np.setdiff1d(chosen.new_slots, part.token_slot)
-    assert np.isin(others, part.empty_slots()).all()
+    batches = np.array([0, 3, 4, len(layout.first) - 1])
+    sequences = np.sort(layout.lane_sequence[batches][layout.lane_length[batches] > 0])
+    chosen = layout.restrict(sequences)
+    np.testing.assert_array_equal(chosen.layout.length, layout.length[batches])
+    order = np.argsort(chosen.old_slots)
+    assert (np.diff(chosen.new_slots[order]) > 0).all()
+    everything = layout.restrict(np.arange(100)).layout
+    np.testing.assert_array_equal(everything.token_slot, layout.token_slot)
 
 
 @pytest.mark.parametrize("longest", [1, 9, 60])

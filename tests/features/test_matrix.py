@@ -150,7 +150,7 @@ def test_lists_of_some_slots_are_those_of_all():
     rng = np.random.default_rng(0)
     X = sp.csr_array((rng.random((4000, 10)) < 0.025).astype(float))
     lists = FeatureIndexed.from_csr(X, np.arange(4000, dtype=np.int32), 4008).lists
-    part = lists.restricted(np.array([7, 9, 4000]), np.array([0, 2, 3]), 8)
+    part = lists.restrict(np.array([7, 9, 4000]), np.array([0, 2, 3]), 8)
     np.testing.assert_array_equal(part.slot_list, [7, -1, 9, 4000, -1, -1, -1, -1])
-    again = part.restricted(np.array([2, 3]), np.array([1, 0]), 2)
+    again = part.restrict(np.array([2, 3]), np.array([1, 0]), 2)
     np.testing.assert_array_equal(again.slot_list, [4000, 9])

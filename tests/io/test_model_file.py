@@ -19,11 +19,10 @@ import scipy.sparse as sp
 from proxqn import ChainCRF, HierarchicalClassifier, Hierarchy
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.templates import Templates
-from proxqn.io import chain_file, model_file
-from proxqn.io.chain_file import SavedChain
+from proxqn.io import model_file
 from proxqn.io.container import Contents, ModelFileError, from_bytes, to_bytes, write_atomically
 from proxqn.io.exports import to_crfpp, to_crfsuite
-from proxqn.io.model_file import load, load_with_encoder, save
+from proxqn.io.model_file import SavedModel, load, load_with_encoder, save
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SENTENCES = [[["the", "D"], ["dog", "N"]], [["dogs", "N"], ["bark", "V"]], [["naïve", "N"]]] * 4
@@ -56,7 +55,7 @@ def tree():
 def small():
     """The bytes of a small model with an encoder."""
     crf, encoder, _ = chain()
-    return model_file.to_bytes(SavedChain(crf, encoder))
+    return model_file.to_bytes(SavedModel(crf.with_encoder(encoder)))
 
 
 @pytest.mark.parametrize("end_weights", [False, True])
@@ -186,9 +185,9 @@ def test_files_that_are_no_models(tmp_path):
 
 
 def test_a_newer_version_is_refused(small):
-    newer = to_bytes(replace(from_bytes(small), version=3))
+    newer = to_bytes(replace(from_bytes(small), version=4))
     with pytest.raises(
-        ModelFileError, match="format version 3; this package reads versions 1 to 2"
+        ModelFileError, match="format version 4; this package reads versions 1 to 3"
     ):
         from_bytes(newer)
 
@@ -216,14 +215,14 @@ def edges_of(crf):
 def test_only_models_with_edge_features_need_the_new_version(small):
     crf, encoder, _ = edge_chain()
     assert from_bytes(small).version == 1
-    contents = from_bytes(model_file.to_bytes(SavedChain(crf, encoder)))
+    contents = from_bytes(model_file.to_bytes(SavedModel(crf.with_encoder(encoder))))
     assert contents.version == 2
     for name in ("edges.columns", "edges.starts", "edges.values", "edge_features.sizes"):
         arrays = {k: v for k, v in contents.arrays.items() if k != name}
         if name == "edge_features.sizes":  # names of another number of features
             arrays |= {k: v[:-1] for k, v in contents.arrays.items() if k.startswith("edge_f")}
         with pytest.raises(ModelFileError):
-            chain_file.unpack(replace(contents, arrays=arrays))
+            model_file.unpack(replace(contents, arrays=arrays))
 
 
 def _set(name, value):

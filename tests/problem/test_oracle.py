@@ -1,161 +1,142 @@
-"""The seam: sparse vectors, and the meter that counts and times what a solver asks for."""
+"""Points made of a value and a gradient, their lines, and what a spent one says."""
 
 from __future__ import annotations
 
-import time
+import math
 
 import numpy as np
 import pytest
-from tests.problems import full_gradient, go_to, random_chain, random_weights
+from tests.points import Logistic
+from tests.strangers import Bare
 
-from proxqn.problem import (
-    OPERATIONS,
-    MeteredOracle,
-    Oracle,
-    SparseColumns,
-    SparseVector,
-    Sweep,
-    union,
+from proxqn.problem.oracle import DensePoint, Lease, Line, Oracle, Point, SpentPointError
+from proxqn.problem.sparse import SparseVector
+
+LOSS = Logistic(0)
+D = np.random.default_rng(0).normal(size=LOSS.d)
+
+
+def point_at(w) -> Point:
+    return Bare(LOSS, lower_bound=0.0).at(SparseVector.of_dense(w))
+
+
+# --- what a loss must have -------------------------------------------------------------------
+
+
+def test_at_and_the_number_of_coordinates_are_enough():
+    oracle = Bare(LOSS)
+    assert (oracle.n_parameters, oracle.n_samples, oracle.n_jobs) == (LOSS.d, 1, 1)
+    assert oracle.convex
+    assert oracle.at(SparseVector.empty()).conjugate(0.5) is None  # nothing is known of it
+
+
+@pytest.mark.parametrize("kind", [Oracle, Point, Line])
+def test_what_is_missing_is_named(kind):
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
+
+
+# --- points ----------------------------------------------------------------------------------
+
+
+def test_a_point_tells_the_function_s_value_and_derivatives():
+    w = 0.1 * D
+    value, g = LOSS(w)
+    point = point_at(w)
+    assert point.value == value
+    np.testing.assert_array_equal(point.gradient(np.array([3, 7])), g[[3, 7]])
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0, math.inf])
+@pytest.mark.parametrize("keep", [[], [0, 5, 24]])
+def test_a_sweep_finds_all_above_the_level_and_those_to_keep(level, keep):
+    g = LOSS(0.1 * D)[1]
+    sweep = point_at(0.1 * D).sweep(level, np.array(keep, dtype=np.int64))
+    expected = sorted({*np.flatnonzero(np.abs(g) > level), *keep})
+    assert sweep.gradient.coordinates.tolist() == expected
+    np.testing.assert_array_equal(sweep.gradient.values, g[expected])
+    assert sweep.largest == np.abs(g).max()
+
+
+def test_a_gradient_of_the_wrong_shape_is_named():
+    with pytest.raises(ValueError, match=r"shape \(25,\) is needed, got \(3,\)"):
+        DensePoint(Bare(LOSS), SparseVector.empty(), 1.0, np.zeros(3))
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.2, 1.0])
+def test_a_lower_bound_bounds_the_conjugate(scale):
+    """``ℓ*(s g) ≥ s⟨g, v⟩ - ℓ(v)`` for any v: none may exceed what the point says."""
+    g = LOSS(0.1 * D)[1]
+    bound = point_at(0.1 * D).conjugate(scale)
+    rng = np.random.default_rng(1)
+    for size in (0.0, 0.01, 0.1, 1.0, 10.0):
+        v = size * rng.normal(size=LOSS.d)
+        assert scale * float(g @ v) - LOSS(v)[0] <= bound + 1e-9
+
+
+# --- lines -----------------------------------------------------------------------------------
+
+
+def test_a_line_leads_where_its_direction_points():
+    line = point_at(0.1 * D).along(SparseVector.of_dense(D))
+    for alpha in (1.0, 0.5):
+        assert line.value(alpha) == pytest.approx(LOSS((0.1 + alpha) * D)[0], rel=1e-13)
+    there = line.accept(0.5)
+    assert there.value == line.value(0.5)
+    np.testing.assert_allclose(there.gradient(np.arange(LOSS.d)), LOSS(0.6 * D)[1], rtol=1e-11)
+
+
+def test_a_step_that_was_not_tried_may_be_accepted():
+    there = point_at(0.1 * D).along(SparseVector.of_dense(D)).accept(0.25)
+    assert there.value == pytest.approx(LOSS(0.35 * D)[0], rel=1e-13)
+
+
+@pytest.mark.parametrize("bad", [math.nan, -math.inf, math.inf])
+def test_a_trial_out_of_range_is_infinite(bad):
+    class Edge(Oracle):
+        n_coordinates = 1
+
+        def at(self, w):
+            return DensePoint(self, w, bad if w.values.sum() > 1.0 else 1.0, np.zeros(1))
+
+    start = Edge().at(SparseVector.empty())
+    line = start.along(SparseVector(np.array([0]), np.array([4.0])))
+    assert line.value(1.0) == math.inf
+    assert line.value(0.25) == 1.0
+
+
+# --- spent points ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda p: p.gradient(np.array([0])),
+        lambda p: p.sweep(0.0),
+        lambda p: p.along(SparseVector.empty()),
+        lambda p: p.conjugate(0.5),
+    ],
+    ids=["gradient", "sweep", "along", "conjugate"],
 )
+def test_a_spent_point_says_what_to_do(ask):
+    point = point_at(0.1 * D)
+    line = point.along(SparseVector.of_dense(D))
+    ask(point)  # another line, or a trial, spends nothing here
+    line.value(1.0)
+    ask(point)
+    line.accept(1.0)
+    with pytest.raises(SpentPointError, match=r"this point is spent.*go back with oracle\.at\(w\)"):
+        ask(point)
 
 
-class Slow(Oracle):
-    """Each method takes its own time."""
-
-    n_coordinates = 3
-    n_parameters = 4
-    n_samples = 5
-
-    def reset(self):
-        pass
-
-    def move(self, direction):
-        time.sleep(0.001)
-
-    def value_at(self, step):
-        time.sleep(0.002)
-        return step
-
-    def accept(self, step):
-        time.sleep(0.003)
-
-    def gradient(self, coordinates):
-        time.sleep(0.004)
-        return np.zeros(len(coordinates))
-
-    def sweep(self, level):
-        time.sleep(0.005)
-        return Sweep(SparseVector.empty(), 0.0)
-
-    def sample_losses(self):
-        return np.ones(5), None
-
-    def sample_curvature(self, coordinates, n_rows, seed):
-        time.sleep(0.006)
-        return SparseColumns(np.array([0, 0]), np.empty(0, np.int32), np.empty(0, np.float32), 0)
-
-
-def test_every_operation_is_counted_and_timed_under_its_own_name():
-    meter = MeteredOracle(Slow())
-    meter.reset()
-    for times, call in enumerate(
-        [
-            lambda: meter.move(SparseVector.empty()),
-            lambda: meter.value_at(0.5),
-            lambda: meter.accept(0.5),
-            lambda: meter.gradient(np.array([1])),
-            lambda: meter.sweep(0.0),
-            lambda: meter.sample_curvature(np.array([1]), 5, 0),
-        ],
-        start=1,
-    ):
-        for _ in range(times):
-            call()
-    assert meter.calls.counts == dict(zip(OPERATIONS, [1, 2, 3, 4, 5, 6], strict=True))
-    for i, name in enumerate(OPERATIONS, start=1):
-        assert meter.calls.seconds[name] >= i * 0.001 * i
-
-
-def test_a_start_counts_as_all_that_it_does():
-    meter = MeteredOracle(Slow())
-    meter.start_at(SparseVector.empty())
-    assert {name for name, count in meter.calls.counts.items() if count == 1} == {
-        "move",
-        "forward",
-        "backward",
-    }
-    assert sum(meter.calls.seconds.values()) >= 0.006
-
-
-def test_what_costs_nothing_is_not_counted():
-    meter = MeteredOracle(Slow())
-    meter.reset()
-    meter.sample_losses()
-    assert (meter.n_coordinates, meter.n_parameters, meter.n_samples) == (3, 4, 5)
-    assert set(meter.calls.counts.values()) == {0}
-
-
-def test_the_meter_changes_no_result():
-    problem = random_chain(0)
-    plain, metered = problem.oracle(), MeteredOracle(problem.oracle())
-    w = random_weights(plain, 0)
-    assert go_to(plain, w) == go_to(metered, w)
-    np.testing.assert_array_equal(full_gradient(plain), full_gradient(metered))
-    ours, theirs = metered.sweep(0.5), plain.sweep(0.5)
-    np.testing.assert_array_equal(ours.gradient.values, theirs.gradient.values)
-    assert ours.largest == theirs.largest
-    np.testing.assert_array_equal(metered.sample_losses()[0], plain.sample_losses()[0])
-
-
-def test_two_meters_do_not_share_counts():
-    first, second = MeteredOracle(Slow()), MeteredOracle(Slow())
-    first.value_at(0.0)
-    assert second.calls.counts["forward"] == 0
-
-
-def test_a_call_that_fails_is_passed_on():
-    class Broken(Slow):
-        def value_at(self, step):
-            raise RuntimeError("no inference today")
-
-    meter = MeteredOracle(Broken())
-    with pytest.raises(RuntimeError, match="no inference today"):
-        meter.value_at(1.0)
-
-
-def test_an_oracle_must_define_every_operation():
-    class Half(Oracle):
-        def reset(self):
-            pass
-
-    with pytest.raises(TypeError, match="value_at"):
-        Half()
-
-
-def test_sparse_vector_drops_its_zeros():
-    w = SparseVector(np.array([1, 4, 9]), np.array([2.0, 0.0, -1.0])).nonzero()
-    assert w.coordinates.tolist() == [1, 9]
-    assert w.values.tolist() == [2.0, -1.0]
-    assert len(SparseVector.empty().values) == 0
-
-
-def test_including_asks_only_for_what_is_lacking():
-    w = SparseVector(np.array([1, 4, 9]), np.array([2.0, 0.0, -1.0]))
-    assert w.including(np.array([1, 9]), pytest.fail) is w
-    asked = []
-
-    def values_of(coordinates):
-        asked.extend(coordinates)
-        return -1.0 * coordinates
-
-    found = w.including(np.array([0, 4, 5, 11]), values_of)
-    assert asked == [0, 5, 11]
-    assert found.coordinates.tolist() == [0, 1, 4, 5, 9, 11]
-    assert found.values.tolist() == [0.0, 2.0, 0.0, -5.0, -1.0, -11.0]
-
-
-def test_a_union_of_coordinates_ascends_and_names_each_once():
-    rng = np.random.default_rng(3)
-    for n, m in [(0, 0), (0, 5), (7, 0), (40, 40)]:
-        one, other = (np.sort(rng.choice(60, k, replace=False)) for k in (n, m))
-        np.testing.assert_array_equal(union(one, other), sorted({*one, *other}))
+def test_memory_has_one_holder():
+    lease, one, other = Lease(), object(), object()
+    lease.give(one)
+    lease.check(one)
+    lease.overwrite()  # a trial: its derivatives are gone, and lines may still begin there
+    lease.check_place(one)
+    with pytest.raises(SpentPointError):
+        lease.check(one)
+    lease.give(other)
+    with pytest.raises(SpentPointError):
+        lease.check_place(one)

@@ -10,7 +10,7 @@ import pytest
 from tests.problems import random_chain
 
 from proxqn import minimize
-from proxqn.problem import OPERATIONS
+from proxqn.problem.meter import OPERATIONS
 from proxqn.run.trace import Row, Trace
 
 

@@ -6,33 +6,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.points import plain
 from tests.quadratic_models import filled, matrix, random_pairs
 
 from proxqn import _kernels
-from proxqn.penalties import ElasticNet
-from proxqn.solvers import inner as subproblem
-from proxqn.solvers import reference
+from proxqn.penalties import Separable
+from proxqn.solvers import inner, reference
 from proxqn.solvers.curvature.pairs import CompactBFGS, Scaling
+from proxqn.solvers.inner import Effort
+from proxqn.solvers.working_set import WorkingSet
 
 
 def random_inner_problem(seed: int, n: int = 25, m: int = 6, l2: float = 0.0):
     rng = np.random.default_rng(seed)
     model = filled(*random_pairs(seed, n, min(m, n)))
     w = rng.normal(size=n) * (rng.random(n) < 0.4)
-    return model, w, 2 * rng.normal(size=n), ElasticNet(0.7, l2)
+    return model, w, 2 * rng.normal(size=n), plain(0.7, l2)
 
 
 def solve(model, w, g, penalty, *, max_passes=5000, tolerance=0.0, seed=0, kernels=_kernels):
-    return subproblem.solve(
-        model,
-        w,
-        g,
-        penalty,
-        max_passes=max_passes,
-        tolerance=tolerance,
-        seed=seed,
-        kernels=kernels,
-    )
+    at = WorkingSet(np.arange(len(w)), w, g, penalty)
+    effort = Effort(tolerance, seed)
+    return inner.solve(model, at, effort, max_passes=max_passes, kernels=kernels)
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.5])
@@ -85,7 +80,7 @@ def test_compiled_equals_reference_step_by_step(seed, n, m, passes, tolerance, l
 
 def test_rows_in_single_precision_give_the_direction_to_six_digits():
     n, rng = 2500, np.random.default_rng(6)
-    w, g, penalty = rng.normal(size=n), 2 * rng.normal(size=n), ElasticNet(0.7)
+    w, g, penalty = rng.normal(size=n), 2 * rng.normal(size=n), plain(0.7)
     directions = []
     for single in (False, True):
         model = CompactBFGS(10, 1.0, Scaling.PAPER, n, single=single)
@@ -101,7 +96,7 @@ def test_coordinates_return_to_zero_exactly():
     n, rng = 200, np.random.default_rng(0)
     w = rng.normal(size=n) / 3
     model = CompactBFGS(5, 3.7, Scaling.PAPER, n)
-    d = solve(model, w, 0.1 * rng.normal(size=n), ElasticNet(5.0), max_passes=10).d
+    d = solve(model, w, 0.1 * rng.normal(size=n), plain(5.0), max_passes=10).d
     assert (w + d == 0.0).all()
 
 
@@ -109,7 +104,7 @@ def test_coordinates_return_to_zero_exactly():
 def test_without_pairs_one_pass_is_a_proximal_gradient_step(passes):
     rng = np.random.default_rng(1)
     w, g = rng.normal(size=30) * (rng.random(30) < 0.5), rng.normal(size=30)
-    penalty = ElasticNet(0.5, 0.2)
+    penalty = plain(0.5, 0.2)
     model = CompactBFGS(5, 2.5, Scaling.PAPER, 30)
     d = solve(model, w, g, penalty, max_passes=passes).d
     np.testing.assert_allclose(w + d, penalty.prox(w - g / 2.5, 2.5), rtol=1e-13, atol=1e-15)
@@ -122,7 +117,7 @@ def test_zero_coordinates_below_lam_cannot_move_without_coupling():
     model.replace_rows(np.concatenate([np.arange(10), np.full(6, -1)]))
     w = np.concatenate([rng.normal(size=10), np.zeros(6)])
     g = np.concatenate([rng.normal(size=10), rng.uniform(-0.7, 0.7, 6)])
-    d = solve(model, w, g, ElasticNet(0.7), max_passes=100).d
+    d = solve(model, w, g, plain(0.7), max_passes=100).d
     np.testing.assert_array_equal(d[10:], 0.0)
 
 
@@ -146,4 +141,26 @@ def test_more_passes_never_raise_the_model():
 
 def test_an_empty_working_set():
     model = CompactBFGS(5, 1.0, Scaling.PAPER, 0)
-    assert len(solve(model, np.empty(0), np.empty(0), ElasticNet(1.0)).d) == 0
+    assert len(solve(model, np.empty(0), np.empty(0), plain(1.0)).d) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_coordinate_s_own_penalty_takes_part(seed):
+    model, w, g, _ = random_inner_problem(seed)
+    rng = np.random.default_rng(seed)
+    n = len(w)
+    lower, upper = np.where(rng.random(n) < 0.4, 0.0, -0.5), np.where(rng.random(n) < 0.4, 0.1, 3.0)
+    lam, l2 = rng.random(n) * (rng.random(n) < 0.7), rng.random(n) * (rng.random(n) < 0.5)
+    penalty = Separable(lam, l2, lower, upper).on(np.arange(n))
+    w = np.clip(w, lower, upper)
+    v = w + solve(model, w, g, penalty).d
+    v = np.where(np.abs(v - upper) < 1e-15, upper, np.where(np.abs(v - lower) < 1e-15, lower, v))
+    assert ((v >= lower) & (v <= upper)).all()
+    residual = penalty.min_norm_subgradient(v, g + matrix(model) @ (v - w))
+    np.testing.assert_allclose(residual, 0.0, atol=1e-9)
+
+
+def test_a_model_that_has_broken_down_gives_no_direction():
+    model, w, g, penalty = random_inner_problem(3)
+    model.gamma = -1.0
+    assert solve(model, w, g, penalty) is None

@@ -6,28 +6,29 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.points import plain
 
 from proxqn.losses.function import FunctionOracle
-from proxqn.penalties import ElasticNet
-from proxqn.problem import SparseVector
-from proxqn.solvers.line_search import Armijo, search
+from proxqn.penalties import Separable
+from proxqn.problem.sparse import SparseVector
+from proxqn.solvers.line_search import Armijo, expected_change, search
+from proxqn.solvers.working_set import WorkingSet
 
-PENALTY = ElasticNet(0.5)
+PENALTY = plain(0.5)
 
 
-def run(fun, w, d, rule=None, slope=None):
+def run(fun, w, d, rule=None, slope=None, penalty=PENALTY):
     """Search from w along d; fun gives value and gradient of the smooth part."""
-    oracle = FunctionOracle(fun, len(w))
     everything = np.arange(len(w))
-    oracle.move(SparseVector(everything, w))
-    loss = oracle.value_at(1.0)
-    oracle.accept(1.0)
+    point = FunctionOracle(fun, len(w)).at(SparseVector.of_dense(w))
+    at = WorkingSet(everything, w, point.gradient(everything), penalty)
     if slope is None:
-        slope = oracle.gradient(everything) @ d + PENALTY.value(w + d) - PENALTY.value(w)
-    oracle.move(SparseVector(everything, d))
-    objective = loss + PENALTY.value(w)
-    step = search(oracle, PENALTY, w, d, objective, slope, rule or Armijo())
-    return step, objective, slope
+        slope = expected_change(at, d)
+    objective = point.value + penalty.value(w)
+    line = point.along(SparseVector.of_dense(d))
+    return search(line, at, d, objective, slope, rule or Armijo()), objective, slope
 
 
 def quadratic(curvature):
@@ -94,3 +95,15 @@ def test_near_the_optimum_rounding_does_not_stop_the_search():
     )
     assert step is not None
     assert step.alpha == 1.0
+
+
+@given(seed=st.integers(0, 2**32))
+def test_the_expected_change_is_the_papers_delta(seed):
+    """``Δ = gᵀd + Ω(w + d) - Ω(w)``, with numbers of its own for each coordinate."""
+    rng, n = np.random.default_rng(seed), 12
+    penalty = Separable(rng.random(n), rng.random(n) * (rng.random(n) < 0.5)).on(np.arange(n))
+    w, g, d = rng.normal(size=(3, n))
+    w[rng.random(n) < 0.3] = 0.0
+    truth = g @ d + penalty.value(w + d) - penalty.value(w)
+    at = WorkingSet(np.arange(n), w, g, penalty)
+    assert expected_change(at, d) == pytest.approx(truth, rel=1e-10, abs=1e-10)

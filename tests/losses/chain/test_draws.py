@@ -7,11 +7,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lattice_problems import random_lattice
 from tests.problems import full_gradient, go_to, random_chain, random_weights
 
-from proxqn.losses.chain import oracle as chain
+from proxqn.losses.chain import loss as chain
 from proxqn.losses.chain import reference
-from proxqn.problem import SparseVector
+from proxqn.problem.abilities import Draws
+from proxqn.problem.sparse import SparseVector
 
 
 def everything(oracle):
@@ -32,8 +34,8 @@ def hessian(oracle, w, *, step=1e-5):
             moved = np.zeros(oracle.n_coordinates)
             moved[w.coordinates] = w.values
             moved[i] += sign * step
-            go_to(oracle, SparseVector(everything(oracle), moved))
-            ends.append(full_gradient(oracle))
+            point = go_to(oracle, SparseVector(everything(oracle), moved))
+            ends.append(full_gradient(point, oracle.n_coordinates))
         rows.append((ends[0] - ends[1]) / (2.0 * step))
     return np.array(rows)
 
@@ -46,10 +48,10 @@ def test_mean_is_the_hessian(weighted, n_rows):
     oracle = problem.oracle()
     w = random_weights(oracle, 2, scale=0.7)
     expected = hessian(oracle, w)
-    go_to(oracle, w)
+    point = go_to(oracle, w)
     total, n = np.zeros_like(expected), 6000 if n_rows == 3 else 600
     for seed in range(n):
-        J = as_matrix(oracle.sample_curvature(everything(oracle), n_rows, seed))
+        J = as_matrix(point.draw(everything(oracle), n_rows, seed))
         total += J.T @ J
     size = np.abs(expected).max()
     np.testing.assert_allclose(total / n, expected, atol=0.05 * size)
@@ -68,9 +70,9 @@ def test_reference_draws_the_same(seed, n_labels, n_sequences, binary, n_rows):
     found = []
     for options in ({}, {"n_jobs": 2}, {"kernels": reference}):
         oracle = problem.oracle(**options)
-        go_to(oracle, random_weights(oracle, seed))
+        point = go_to(oracle, random_weights(oracle, seed))
         some = everything(oracle)[:: 1 + seed % 3]
-        found.append(as_matrix(oracle.sample_curvature(some, n_rows, seed % 1000)))
+        found.append(as_matrix(point.draw(some, n_rows, seed % 1000)))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_allclose(found[0], found[2], rtol=1e-6)
 
@@ -80,10 +82,9 @@ def test_single_precision_draws_as_much_curvature(monkeypatch):
     problem = random_chain(5, n_labels=11, n_features=8, n_sequences=40)
     drawn = []
     for single in (False, True):
-        oracle = problem.oracle()
-        oracle.set_single(single)
-        go_to(oracle, random_weights(oracle, 1))
-        J = as_matrix(oracle.sample_curvature(everything(oracle), 150, 0))
+        oracle = problem.oracle().rounded() if single else problem.oracle()
+        point = go_to(oracle, random_weights(oracle, 1))
+        J = as_matrix(point.draw(everything(oracle), 150, 0))
         drawn.append(J.T @ J)  # runs may be in another order of labels, and so of draws
     sizes = [np.trace(hessian) for hessian in drawn]
     assert sizes[0] > 0.0
@@ -94,13 +95,54 @@ def test_single_precision_draws_as_much_curvature(monkeypatch):
 def test_scores_far_apart(scale):
     problem = random_chain(7, n_labels=5)
     oracle = problem.oracle()
-    go_to(oracle, random_weights(oracle, 1, scale=scale))
-    J = oracle.sample_curvature(everything(oracle), 100, 0)
+    point = go_to(oracle, random_weights(oracle, 1, scale=scale))
+    J = point.draw(everything(oracle), 100, 0)
     assert np.isfinite(J.value).all()
 
 
-def test_none_for_other_inference():
-    problem = random_chain(7)
+def test_derivatives_stay_what_they_are():
+    problem = random_chain(7, n_labels=5)
     oracle = problem.oracle()
-    oracle.run_on(object())
-    assert oracle.sample_curvature(everything(oracle), 100, 0) is None
+    point = go_to(oracle, random_weights(oracle, 1))
+    before = full_gradient(point, oracle.n_coordinates)
+    bound = point.conjugate(0.5)
+    for _ in range(2):
+        point.draw(everything(oracle), 100, 0)
+        np.testing.assert_array_equal(full_gradient(point, oracle.n_coordinates), before)
+    assert point.conjugate(0.5) == bound
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("started", [False, True])  # by ``at``, which may keep no scores
+def test_what_a_trial_has_written_over_is_restored(monkeypatch, single, started):
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
+    problem = random_chain(7, n_labels=5)
+    oracle = problem.oracle().rounded() if single else problem.oracle()
+    w, d = random_weights(oracle, 1), random_weights(oracle, 2)
+    point = (
+        go_to(oracle, w) if started else go_to(oracle, SparseVector.empty()).along(w).accept(1.0)
+    )
+    first = point.draw(everything(oracle), 100, 3)
+    line = point.along(d)
+    moved = point.draw(everything(oracle), 100, 3)
+    value = line.value(0.5)
+    tried = point.draw(everything(oracle), 100, 3)
+    for other in (moved, tried):
+        np.testing.assert_array_equal(as_matrix(other), as_matrix(first))
+    there = line.accept(0.5)  # a draw between a trial and its acceptance
+    assert there.value == value
+    fresh = problem.oracle().rounded() if single else problem.oracle()
+    again = go_to(fresh, w).along(d)
+    again.value(0.5)
+    np.testing.assert_array_equal(
+        full_gradient(there, oracle.n_coordinates),
+        full_gradient(again.accept(0.5), oracle.n_coordinates),
+    )
+
+
+def test_other_inference_draws_nothing():
+    problem = random_lattice(7, n_edge_features=0)
+    oracle = problem.oracle()
+    assert not isinstance(go_to(oracle, SparseVector.empty()), Draws)
+    inside = oracle._chain.at(SparseVector.empty())
+    assert inside.draw(np.arange(oracle._chain.n_coordinates), 100, 0) is None

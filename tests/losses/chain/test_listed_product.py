@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 from tests.problems import ChainProblem, full_gradient, go_to, random_chain, sparse
 
-from proxqn.losses.chain import oracle as chain
+from proxqn.losses.chain import loss as chain
 from proxqn.losses.chain import reference
+from proxqn.losses.chain.scores import SingleScores
+from proxqn.problem.sparse import SparseVector
 
 N_LABELS = 43  # lists pay for up to 177 entries: (43² - 10 · 43) / 8
 BOTH_WIDTHS = [3, 200, 1, 2, 2, 3, 3, 3, 4, 1, 1, 35, 30, 30, 31, 31, 32, 33, 34, 35]
@@ -75,23 +77,23 @@ def test_double_precision_equals_reference(kind):
     compiled, plain = problem.oracle(), problem.oracle(kernels=reference)
     assert set(compiled.layout.width) == {1, 8}
     w = weights(compiled, kind(np.random.default_rng(3)))
-    assert go_to(compiled, w) == pytest.approx(go_to(plain, w), rel=1e-13)
-    np.testing.assert_allclose(
-        compiled.sample_losses()[0], plain.sample_losses()[0], rtol=1e-12, atol=1e-11
-    )
-    np.testing.assert_allclose(full_gradient(compiled), full_gradient(plain), atol=1e-10)
+    found, true = go_to(compiled, w), go_to(plain, w)
+    assert found.value == pytest.approx(true.value, rel=1e-13)
+    np.testing.assert_allclose(found.losses(), true.losses(), rtol=1e-12, atol=1e-11)
+    gradients = (full_gradient(point, compiled.n_coordinates) for point in (found, true))
+    np.testing.assert_allclose(*gradients, atol=1e-10)
 
 
 @KINDS
 def test_single_precision_agrees_with_reference(kind):
     problem = some_problem().with_weights(2)
-    rounded, plain = problem.oracle(), problem.oracle(kernels=reference)
-    rounded.set_single(True)
+    rounded, plain = problem.oracle().rounded(), problem.oracle(kernels=reference)
     w = weights(rounded, kind(np.random.default_rng(3)))
-    assert go_to(rounded, w) == pytest.approx(go_to(plain, w), rel=2e-6)
-    assert rounded.single
+    found, true = go_to(rounded, w), go_to(plain, w)
+    assert found.value == pytest.approx(true.value, rel=2e-6)
     size = problem.lengths @ problem.weight
-    np.testing.assert_allclose(full_gradient(rounded), full_gradient(plain), atol=1e-6 * size)
+    gradients = (full_gradient(point, plain.n_coordinates) for point in (found, true))
+    np.testing.assert_allclose(*gradients, atol=1e-6 * size)
 
 
 @pytest.mark.parametrize("lengths", [[40] * 8, [40]])
@@ -105,13 +107,14 @@ def test_what_is_left_of_a_difference_is_exact(step, single, lengths):
     values, gradients = [], []
     for kernels in ({}, {"kernels": reference}):
         oracle = problem.oracle(**kernels)
-        oracle.set_single(single)
+        oracle = oracle.rounded() or oracle if single else oracle
         w = np.zeros(oracle.n_coordinates)
         w[0] = w[N_LABELS + 1] = 50.0  # label 0 for even tokens, label 1 for odd ones
         w[-N_LABELS * N_LABELS :].reshape(N_LABELS, N_LABELS)[[0, 1], [1, 0]] = step
-        values.append(go_to(oracle, sparse(w)))
-        gradients.append(full_gradient(oracle))
-        assert isinstance(oracle._scores, chain.SingleScores) == (single and not kernels)
+        point = go_to(oracle, sparse(w))
+        values.append(point.value)
+        gradients.append(full_gradient(point, len(w)))
+        assert isinstance(oracle._memory.scores, SingleScores) == (single and not kernels)
     error = n * (2e-6 if single else 1e-12)
     assert values[0] == pytest.approx(values[1], abs=error)
     np.testing.assert_allclose(gradients[0], gradients[1], atol=error)
@@ -122,9 +125,9 @@ def test_reference_draws_the_same(kind):
     problem, found = some_problem(), []
     for options in ({}, {"n_jobs": 2}, {"kernels": reference}):
         oracle = problem.oracle(**options)
-        go_to(oracle, weights(oracle, kind(np.random.default_rng(3))))
+        point = go_to(oracle, weights(oracle, kind(np.random.default_rng(3))))
         everything = np.arange(oracle.n_coordinates, dtype=np.int64)
-        columns = oracle.sample_curvature(everything, 200, 7)
+        columns = point.draw(everything, 200, 7)
         found.append((columns.start, columns.row, columns.value))
     for other in found[1:]:
         np.testing.assert_array_equal(other[0], found[0][0])
@@ -138,9 +141,9 @@ def test_threads_change_no_bit(single):
     answers = []
     for n_jobs in (1, 2, 3):
         oracle = problem.oracle(n_jobs=n_jobs)
-        oracle.set_single(single)
-        value = go_to(oracle, weights(oracle, few(np.random.default_rng(5))))
-        answers.append(np.append(full_gradient(oracle), value))
+        oracle = oracle.rounded() if single else oracle
+        point = go_to(oracle, weights(oracle, few(np.random.default_rng(5))))
+        answers.append(np.append(full_gradient(point, oracle.n_coordinates), point.value))
     for other in answers[1:]:
         np.testing.assert_array_equal(other, answers[0])
 
@@ -149,9 +152,10 @@ def test_threads_change_no_bit(single):
 @pytest.mark.parametrize("single", [False, True])
 def test_a_transition_that_is_not_a_number_is_seen_in_the_value(bad, single):
     oracle = some_problem().oracle()
-    oracle.set_single(single)
+    oracle = oracle.rounded() if single else oracle
     transitions = none(None)
     transitions[7, 8] = bad
     with np.errstate(invalid="ignore"):
-        oracle.move(weights(oracle, transitions))
-        assert not np.isfinite(oracle.value_at(1.0))
+        line = oracle.at(SparseVector.empty()).along(weights(oracle, transitions))
+        assert not np.isfinite(line.value(1.0))
+        assert not np.isfinite(oracle.at(weights(oracle, transitions)).value)

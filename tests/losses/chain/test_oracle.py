@@ -26,7 +26,7 @@ from proxqn.features.layout import SequenceLayout
 from proxqn.losses.chain import reference
 from proxqn.losses.chain.kernel import chain_kernel
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
-from proxqn.problem import SparseVector
+from proxqn.problem.sparse import SparseVector
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 COMPILED = pytest.param({}, id="compiled")
@@ -36,8 +36,14 @@ NUMPY = pytest.param({"kernels": reference}, id="reference")
 def at_random_point(problem: ChainProblem, seed: int = 1, scale: float = 1.0, **options):
     oracle = problem.oracle(**options)
     w = random_weights(oracle, seed, scale=scale)
-    value = go_to(oracle, w)
-    return oracle, dense(w, oracle.n_coordinates), value
+    return oracle, dense(w, oracle.n_coordinates), go_to(oracle, w)
+
+
+def go_by_a_line(oracle: ChainOracle, w: SparseVector):
+    """Scores, forward and backward pass one after the other, where ``at`` may do them at once."""
+    line = oracle.at(SparseVector.empty()).along(w)
+    line.value(1.0)
+    return line.accept(1.0)
 
 
 # --- enumeration -----------------------------------------------------------------------------
@@ -49,13 +55,14 @@ def at_random_point(problem: ChainProblem, seed: int = 1, scale: float = 1.0, **
 def test_equals_enumeration_of_all_labelings(options, n_labels, binary, weighted):
     problem = random_chain(n_labels, n_labels=n_labels, n_sequences=10, max_length=5, binary=binary)
     problem = problem.with_weights() if weighted else problem
-    oracle, w, value = at_random_point(problem, **options)
+    oracle, w, point = at_random_point(problem, **options)
     truth = enumerate_labelings(problem, oracle, w)
-    np.testing.assert_allclose(value, truth.value, **EXACT)
-    np.testing.assert_allclose(oracle.sample_losses()[0], truth.losses, **EXACT)
-    g = full_gradient(oracle)
+    np.testing.assert_allclose(point.value, truth.value, **EXACT)
+    np.testing.assert_allclose(point.losses(), truth.losses, **EXACT)
+    g = full_gradient(point, len(w))
     np.testing.assert_allclose(g, truth.gradient, **EXACT)
-    np.testing.assert_allclose(value - w @ g, truth.entropy, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(point.value - w @ g, truth.entropy, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(point.conjugate(1.0), -truth.entropy, rtol=1e-12, atol=1e-11)
 
 
 @pytest.mark.parametrize("kernels", [None, reference])
@@ -123,12 +130,14 @@ def test_huge_scores_agree_with_enumeration(options, scale):
     oracle = problem.oracle(**options)
     rng = np.random.default_rng(0)
     w = np.round(rng.uniform(-scale, scale, oracle.n_coordinates))
-    value = go_to(oracle, sparse(w))
     truth = enumerate_labelings(problem, oracle, w)
     rounding = 2e-15 * scale * problem.lengths.sum()  # of sums of that many scores of that size
-    np.testing.assert_allclose(oracle.sample_losses()[0], truth.losses, rtol=1e-12, atol=rounding)
-    np.testing.assert_allclose(value, truth.value, rtol=1e-12, atol=rounding)
-    np.testing.assert_allclose(full_gradient(oracle), truth.gradient, atol=10 * rounding)
+    for go in (go_to, go_by_a_line):
+        point = go(oracle, sparse(w))
+        np.testing.assert_allclose(point.losses(), truth.losses, rtol=1e-12, atol=rounding)
+        np.testing.assert_allclose(point.value, truth.value, rtol=1e-12, atol=rounding)
+        g = full_gradient(point, len(w))
+        np.testing.assert_allclose(g, truth.gradient, atol=10 * rounding)
 
 
 def test_huge_scores_in_one_lane_only_do_not_disturb_the_others():
@@ -136,11 +145,12 @@ def test_huge_scores_in_one_lane_only_do_not_disturb_the_others():
     X = problem.X.toarray()
     X[:4] *= 1e4  # the first sequence alone
     problem = replace(problem, X=sp.csr_array(X))
-    oracle, w, value = at_random_point(problem)
+    oracle, w, point = at_random_point(problem)
     truth = enumerate_labelings(problem, oracle, w)
-    np.testing.assert_allclose(oracle.sample_losses()[0][1:], truth.losses[1:], **EXACT)
-    np.testing.assert_allclose(value, truth.value, rtol=1e-12, atol=1e-9)
-    np.testing.assert_allclose(full_gradient(oracle), truth.gradient, rtol=1e-10, atol=1e-6)
+    np.testing.assert_allclose(point.losses()[1:], truth.losses[1:], **EXACT)
+    np.testing.assert_allclose(point.value, truth.value, rtol=1e-12, atol=1e-9)
+    g = full_gradient(point, len(w))
+    np.testing.assert_allclose(g, truth.gradient, rtol=1e-10, atol=1e-6)
 
 
 @pytest.mark.parametrize("spread", [100.0, 500.0, 590.0, 599.9, 600.1, 700.0])
@@ -154,8 +164,9 @@ def test_scaled_and_log_domain_meet_without_a_seam(spread):
         w = np.zeros(oracle.n_coordinates)
         w[1] = 0.4 * spread
         w[-9:] = np.linspace(-0.3 * spread, 0.3 * spread, 9)
-        values.append(go_to(oracle, sparse(w)))
-        gradients.append(full_gradient(oracle))
+        point = go_to(oracle, sparse(w))
+        values.append(point.value)
+        gradients.append(full_gradient(point, len(w)))
     np.testing.assert_allclose(values[0], values[1], rtol=1e-13)
     np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-9, atol=1e-9)
 
@@ -172,23 +183,22 @@ def test_a_score_that_is_not_a_number_is_seen_in_the_value(bad, where, lengths):
     oracle = replace(problem, labels=np.ones_like(problem.labels)).oracle()
     d = SparseVector(np.array([where % oracle.n_coordinates]), np.array([bad]))
     with np.errstate(invalid="ignore"):
-        oracle.move(d)
-        value = oracle.value_at(1.0)
-    assert not np.isfinite(value)
+        assert not np.isfinite(oracle.at(SparseVector.empty()).along(d).value(1.0))
+        assert not np.isfinite(oracle.at(d).value)
 
 
 @pytest.mark.parametrize("options", [COMPILED, NUMPY])
 @pytest.mark.parametrize("pairs", list(Pairs))
 def test_gradient_equals_finite_differences(options, pairs):
     problem = random_chain(4, n_labels=3, binary=False).with_weights()
-    oracle, w, _ = at_random_point(problem, pairs=pairs, **options)
-    g = full_gradient(oracle)
+    oracle, w, point = at_random_point(problem, pairs=pairs, **options)
+    g = full_gradient(point, len(w))
     h = 1e-5
     for j in range(oracle.n_coordinates):
         up, down = w.copy(), w.copy()
         up[j] += h
         down[j] -= h
-        slope = (go_to(oracle, sparse(up)) - go_to(oracle, sparse(down))) / (2 * h)
+        slope = (oracle.at(sparse(up)).value - oracle.at(sparse(down)).value) / (2 * h)
         assert slope == pytest.approx(g[j], rel=1e-6, abs=1e-6)
 
 
@@ -198,26 +208,24 @@ def test_gradient_equals_finite_differences(options, pairs):
 def assert_compiled_equals_reference(problem: ChainProblem, seed: int = 0, **options) -> None:
     compiled, plain = problem.oracle(**options), problem.oracle(kernels=reference, **options)
     w, d = random_weights(compiled, seed), random_weights(compiled, seed + 1, share=0.2)
-    for oracle in (compiled, plain):
-        go_to(oracle, w)
-        oracle.move(d)
-    trials = [(o.value_at(1.0), o.value_at(0.3)) for o in (compiled, plain)]
-    np.testing.assert_allclose(*trials, **EXACT)
-    for oracle in (compiled, plain):
-        oracle.accept(0.3)
+    lines = [go_to(oracle, w).along(d) for oracle in (compiled, plain)]
+    np.testing.assert_allclose(*([line.value(1.0), line.value(0.3)] for line in lines), **EXACT)
+    points = [line.accept(0.3) for line in lines]
     # The reference adds up log-scores without rescaling: its error grows with the length, while
     # the compiled one's does not (test_a_long_sequence_is_as_exact_as_a_short_one).
     longest, tokens = problem.lengths.max(), problem.lengths @ problem.weight
-    np.testing.assert_allclose(
-        compiled.sample_losses()[0], plain.sample_losses()[0], rtol=1e-12, atol=1e-13 * longest
-    )
+    losses = (point.losses() for point in points)
+    np.testing.assert_allclose(*losses, rtol=1e-12, atol=1e-13 * longest)
     error = max(1e-12, 2e-15 * longest * tokens)
-    g = full_gradient(plain)
-    np.testing.assert_allclose(full_gradient(compiled), g, rtol=1e-12, atol=error)
-    found, true = compiled.sweep(0.5), plain.sweep(0.5)
+    gradients = (full_gradient(point, compiled.n_coordinates) for point in points)
+    np.testing.assert_allclose(*gradients, rtol=1e-12, atol=error)
+    found, true = (point.sweep(0.5) for point in points)
     np.testing.assert_array_equal(found.gradient.coordinates, true.gradient.coordinates)
     np.testing.assert_allclose(found.gradient.values, true.gradient.values, rtol=1e-12, atol=error)
     assert found.largest == pytest.approx(true.largest, rel=1e-12, abs=error)
+    for scale in (0.0, 0.4, 1.0):
+        bounds = [point.conjugate(scale) for point in points]
+        assert bounds[0] == pytest.approx(bounds[1], rel=1e-11, abs=100 * error)
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 26, 33, 40])
@@ -245,10 +253,11 @@ def test_a_long_sequence_is_as_exact_as_a_short_one(scale):
     problem = random_chain(2, n_labels=3, lengths=[3, 2000, 1, 4], n_features=15)
     oracle = problem.oracle()
     w = random_weights(oracle, 0, scale=scale)
-    value = go_to(oracle, w)
+    point = go_to(oracle, w)
     true_value, true_gradient = extended_precision(problem, oracle, w)
-    assert value == pytest.approx(true_value, rel=1e-13)
-    np.testing.assert_allclose(full_gradient(oracle), true_gradient, rtol=0, atol=1e-11)
+    assert point.value == pytest.approx(true_value, rel=1e-13)
+    g = full_gradient(point, oracle.n_coordinates)
+    np.testing.assert_allclose(g, true_gradient, rtol=0, atol=1e-11)
 
 
 def extended_precision(problem: ChainProblem, oracle: ChainOracle, w: SparseVector):
@@ -299,19 +308,19 @@ def test_compiled_equals_reference(seed, n_labels, lengths, density, binary, wei
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.int64, bool])
 def test_any_numeric_dtype_and_index_width(dtype):
     problem = random_chain(6)
-    value = go_to(problem.oracle(), random_weights(problem.oracle(), 0))
+    value = go_to(problem.oracle(), random_weights(problem.oracle(), 0)).value
     X = problem.X.astype(dtype)
     for index in (np.int32, np.int64):
         X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
         oracle = replace(problem, X=X).oracle()
-        assert go_to(oracle, random_weights(oracle, 0)) == value
+        assert go_to(oracle, random_weights(oracle, 0)).value == value
 
 
 def test_order_and_form_of_the_entries_do_not_matter():
     """Unsorted indices, explicit zeros, duplicates, other sparse formats: the same matrix."""
     problem = random_chain(6, binary=False, n_features=8)
     w = random_weights(problem.oracle(), 0)
-    value = go_to(problem.oracle(), w)
+    value = go_to(problem.oracle(), w).value
     rng = np.random.default_rng(0)
     unsorted = problem.X.copy()
     for row in range(unsorted.shape[0]):
@@ -333,13 +342,13 @@ def test_order_and_form_of_the_entries_do_not_matter():
     zeros = problem.X.copy()
     zeros.data[::3] = 0.0
     for X in (unsorted, halves, problem.X.tocsc(), problem.X.tocoo()):
-        assert go_to(replace(problem, X=X).oracle(), w) == pytest.approx(value, rel=1e-13)
+        assert go_to(replace(problem, X=X).oracle(), w).value == pytest.approx(value, rel=1e-13)
     explicit = replace(problem, X=zeros).oracle()
     pruned = zeros.copy()
     pruned.eliminate_zeros()
     without = replace(problem, X=pruned).oracle()
-    assert go_to(explicit, w) == pytest.approx(
-        go_to(without, without.pack(*explicit.unpack(w))), rel=1e-13
+    assert go_to(explicit, w).value == pytest.approx(
+        go_to(without, without.pack(*explicit.unpack(w))).value, rel=1e-13
     )
 
 
@@ -353,7 +362,7 @@ def test_columns_that_never_occur_have_no_coordinates():
     assert oracle.n_coordinates == narrow.n_coordinates
     assert oracle.n_parameters == 3 * 10_000_000 + 9
     w = random_weights(oracle, 0)
-    assert go_to(oracle, w) == go_to(narrow, w)
+    assert go_to(oracle, w).value == go_to(narrow, w).value
 
 
 def test_a_corpus_without_any_active_feature():
@@ -361,6 +370,7 @@ def test_a_corpus_without_any_active_feature():
     oracle = problem.oracle()
     assert oracle.n_coordinates == 9
     truth = enumerate_labelings(problem, oracle, np.zeros(9))
-    assert go_to(oracle, SparseVector.empty()) == pytest.approx(truth.value, rel=1e-13)
-    np.testing.assert_allclose(full_gradient(oracle), truth.gradient, **EXACT)
-    assert oracle.sweep(0.0).largest == pytest.approx(np.abs(truth.gradient).max())
+    point = go_to(oracle, SparseVector.empty())
+    assert point.value == pytest.approx(truth.value, rel=1e-13)
+    np.testing.assert_allclose(full_gradient(point, 9), truth.gradient, **EXACT)
+    assert point.sweep(0.0).largest == pytest.approx(np.abs(truth.gradient).max())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,21 +12,19 @@ from hypothesis import strategies as st
 from tests.lattice_problems import enumerate_lattice, random_lattice
 from tests.problems import dense, full_gradient, go_to, random_weights, sparse
 
-from proxqn import minimize
 from proxqn.features.partial_labels import PartialLabels
 from proxqn.losses.chain.oracle import Pairs
 from proxqn.losses.lattice import reference as lattice_reference
 from proxqn.losses.lattice.oracle import LatticeOracle
-from proxqn.problem import SparseVector
-from proxqn.solvers.certificate.bound import Status
+from proxqn.problem.sparse import SparseVector
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 COMPILED = pytest.param({}, id="compiled")
 NUMPY = pytest.param({"kernels": lattice_reference}, id="reference")
 
 
-def losses(oracle):
-    return oracle._chain.sample_losses()[0]
+def losses(point):
+    return point._chain.losses()
 
 
 @pytest.mark.parametrize("options", [COMPILED, NUMPY])
@@ -46,15 +42,15 @@ def test_equals_enumeration_of_all_labelings(options, n_labels, with_edges, weig
     oracle = problem.oracle(**options)
     assert not oracle.convex
     w = random_weights(oracle, 1)
-    value = go_to(oracle, w)
+    point = go_to(oracle, w)
     w = dense(w, oracle.n_coordinates)
     truth = enumerate_lattice(problem, oracle, w)
-    np.testing.assert_allclose(value, truth.value, **EXACT)
-    np.testing.assert_allclose(losses(oracle), truth.losses, **EXACT)
-    np.testing.assert_allclose(full_gradient(oracle), truth.gradient, **EXACT)
-    swept = oracle.sweep(-1.0)
+    np.testing.assert_allclose(point.value, truth.value, **EXACT)
+    np.testing.assert_allclose(losses(point), truth.losses, **EXACT)
+    np.testing.assert_allclose(full_gradient(point, len(w)), truth.gradient, **EXACT)
+    swept = point.sweep(-1.0)
     np.testing.assert_allclose(dense(swept.gradient, len(w)), truth.gradient, **EXACT)
-    assert oracle.sample_losses() is None
+    assert point.conjugate(0.5) is point.conjugate(0.0) is None
 
 
 @pytest.mark.parametrize("scale", [300.0, 1e4])
@@ -64,11 +60,12 @@ def test_huge_scores_agree_with_enumeration(options, scale):
     problem = problem.with_unknown(1)
     oracle = problem.oracle(**options)
     w = np.round(np.random.default_rng(0).uniform(-scale, scale, oracle.n_coordinates))
-    value = go_to(oracle, sparse(w))
+    point = go_to(oracle, sparse(w))
     truth = enumerate_lattice(problem, oracle, w)
     rounding = 4e-15 * scale * problem.chain.lengths.sum()
-    np.testing.assert_allclose(value, truth.value, rtol=1e-12, atol=rounding)
-    np.testing.assert_allclose(full_gradient(oracle), truth.gradient, atol=10 * rounding)
+    np.testing.assert_allclose(point.value, truth.value, rtol=1e-12, atol=rounding)
+    g = full_gradient(point, len(w))
+    np.testing.assert_allclose(g, truth.gradient, atol=10 * rounding)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])
@@ -81,8 +78,10 @@ def test_one_candidate_each_is_the_ordinary_loss(scale):
     other = replace(problem, partial=PartialLabels(np.full(len(labels), -1, np.int32), candidates))
     a, b = problem.oracle(), other.oracle()
     w = random_weights(a, 2, scale=scale)
-    np.testing.assert_allclose(go_to(b, w), go_to(a, w), rtol=1e-12, atol=1e-11 * scale)
-    np.testing.assert_allclose(full_gradient(b), full_gradient(a), atol=1e-11 * scale)
+    points = go_to(b, w), go_to(a, w)
+    np.testing.assert_allclose(*(p.value for p in points), rtol=1e-12, atol=1e-11 * scale)
+    gradients = (full_gradient(point, a.n_coordinates) for point in points)
+    np.testing.assert_allclose(*gradients, atol=1e-11 * scale)
 
 
 def test_known_labels_stay_convex():
@@ -91,8 +90,9 @@ def test_known_labels_stay_convex():
     a, b = problem.oracle(), replace(problem, partial=partial).oracle()
     assert b.convex
     w = random_weights(a, 2)
-    assert go_to(a, w) == go_to(b, w)
-    assert b.sample_losses() is not None
+    points = go_to(a, w), go_to(b, w)
+    assert points[0].value == points[1].value
+    assert points[0].conjugate(0.3) == points[1].conjugate(0.3)
 
 
 @settings(max_examples=30, deadline=None)
@@ -110,11 +110,11 @@ def test_compiled_equals_numpy(seed, n_labels, scale, observed):
     for options in ({}, {"kernels": lattice_reference}):
         oracle = problem.oracle(pairs=pairs, **options)
         w, more = (random_weights(oracle, seed + i, scale=scale) for i in (1, 2))
-        go_to(oracle, w)
-        oracle.move(more)
-        values = [oracle.value_at(step) for step in (1.0, 0.25)]
-        oracle.accept(0.25)
-        found.append((values, full_gradient(oracle), oracle.sweep(0.0).largest))
+        line = go_to(oracle, w).along(more)
+        values = [line.value(step) for step in (1.0, 0.25)]
+        point = line.accept(0.25)
+        g = full_gradient(point, oracle.n_coordinates)
+        found.append((values, g, point.sweep(0.0).largest))
     (values, g, largest), (true_values, true_g, true_largest) = found
     noise = 1e-10 * max(scale, 1.0)
     np.testing.assert_allclose(values, true_values, rtol=1e-11, atol=noise)
@@ -127,8 +127,8 @@ def test_any_number_of_threads_gives_the_same_bits():
     found = []
     for n_jobs in (1, 2, 3):
         oracle = problem.oracle(n_jobs=n_jobs)
-        value = go_to(oracle, random_weights(oracle, 1))
-        found.append((value, full_gradient(oracle)))
+        point = go_to(oracle, random_weights(oracle, 1))
+        found.append((point.value, full_gradient(point, oracle.n_coordinates)))
     for value, g in found[1:]:
         assert value == found[0][0]
         np.testing.assert_array_equal(g, found[0][1])
@@ -152,8 +152,7 @@ def test_observed_pairs_are_those_that_may_be_true():
     edges = {(f, i, j) for t, i, j in pairs for f in np.flatnonzero(E[t])}
     expected = len(states) + len({(i, j) for _, i, j in pairs}) + len(edges)
     assert oracle.n_parameters == expected
-    go_to(oracle, random_weights(oracle, 1))
-    swept = oracle.sweep(0.0).gradient.coordinates
+    swept = go_to(oracle, random_weights(oracle, 1)).sweep(0.0).gradient.coordinates
     coef, transitions, edge_coef = oracle.unpack(SparseVector(swept, np.ones(len(swept))))
     assert set(zip(*coef.T.nonzero(), strict=True)) <= states
     assert set(zip(*np.nonzero(transitions), strict=True)) <= {(i, j) for _, i, j in pairs}
@@ -161,59 +160,41 @@ def test_observed_pairs_are_those_that_may_be_true():
     assert set(found) <= edges
 
 
-def test_subsample_is_the_loss_of_its_sequences():
+@pytest.mark.parametrize("pairs", list(Pairs))
+def test_some_sequences_are_the_loss_of_these(pairs):
     problem = random_lattice(9, n_labels=3, n_sequences=64, max_length=7).with_unknown()
-    for pairs in Pairs:
-        oracle = problem.oracle(pairs=pairs)
-        w = random_weights(oracle, 1)
-        go_to(oracle, w)
-        part = oracle.subsample(0.3, 0)
-        assert isinstance(part, LatticeOracle)
-        assert not part.convex
-        chosen = oracle._chain.layout.sample(0.3, 0).sequences
-        lengths = problem.chain.lengths
-        factor = lengths.sum() / lengths[chosen].sum()
-        np.testing.assert_allclose(
-            go_to(part, w), factor * losses(oracle)[chosen].sum(), rtol=1e-12
-        )
-        direction = np.random.default_rng(5).normal(size=part.n_coordinates)
-        g = full_gradient(part)
-        part.move(sparse(direction))
-        slope = (part.value_at(1e-5) - part.value_at(-1e-5)) / 2e-5
-        np.testing.assert_allclose(slope, g @ direction, rtol=1e-7)
+    oracle = problem.oracle(pairs=pairs)
+    n, w = oracle.n_coordinates, random_weights(oracle, 1)
+    chosen = np.sort(np.random.default_rng(0).choice(64, 20, replace=False))
+    part = oracle.restrict(chosen, 3.2)
+    assert not part.convex
+    assert part.n_parameters == oracle.n_parameters
+    whole, point = go_to(oracle, w), go_to(part, w)
+    np.testing.assert_allclose(point.value, 3.2 * losses(whole)[chosen].sum(), rtol=1e-12)
+    factors = np.zeros(64)
+    factors[chosen] = 3.2
+    chain = replace(problem.chain, sample_weight=factors)
+    by_hand = go_to(replace(problem, chain=chain).oracle(pairs=pairs), w)
+    np.testing.assert_allclose(*(full_gradient(p, n) for p in (point, by_hand)), **EXACT)
+    direction = np.random.default_rng(5).normal(size=n)
+    g, line = full_gradient(point, n), point.along(sparse(direction))
+    slope = (line.value(1e-5) - line.value(-1e-5)) / 2e-5
+    np.testing.assert_allclose(slope, g @ direction, rtol=1e-7)
 
 
-@pytest.mark.parametrize("solver", ["prox-qn", "prox-gd", "owl-qn"])
-@pytest.mark.parametrize("seed", range(4))
-def test_solvers_go_down_to_a_stationary_point(solver, seed):
-    problem = random_lattice(seed, n_labels=3, n_sequences=60, max_length=8).with_unknown(seed, 0.6)
+def test_sequences_whose_labels_are_all_known_are_convex():
+    problem = random_lattice(9, n_labels=3, n_sequences=30, max_length=4).with_unknown(0, 0.1)
     oracle = problem.oracle()
-    result = minimize(oracle, lam=0.5, solver=solver, tol=1e-4, max_iter=5000)
-    assert result.status is Status.STATIONARY
-    assert result.success
-    assert result.gap == math.inf
-    assert not result.certified
-    assert not result.convex
-    assert "not convex, so there is no certificate" in result.message
-    objectives = np.array([row.objective for row in result.trace])
-    assert (np.diff(objectives) <= 1e-12 * np.abs(objectives[:-1])).all()
-    w = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
-    value = go_to(oracle, w)
-    np.testing.assert_allclose(value + 0.5 * np.abs(w.values).sum(), result.fun, rtol=1e-10)
-    g, at = full_gradient(oracle), dense(w, oracle.n_coordinates)
-    away = np.where(at != 0, np.abs(g + 0.5 * np.sign(at)), np.maximum(np.abs(g) - 0.5, 0.0))
-    assert away.max() <= 1e-4 * 0.5 * (1 + 1e-6)
-
-
-def test_far_starts_are_safe():
-    problem = random_lattice(7, n_labels=4, n_sequences=40, max_length=7).with_unknown(1, 0.8)
-    oracle = problem.oracle()
-    for seed in range(5):
-        start = dense(random_weights(oracle, seed, scale=30.0), oracle.n_coordinates)
-        result = minimize(oracle, lam=0.5, x0=start, tol=1e-3, max_iter=3000)
-        assert result.status in (Status.STATIONARY, Status.STALLED)
-        objectives = [row.objective for row in result.trace]
-        assert all(b <= a * (1 + 1e-12) for a, b in pairwise(objectives))
+    unknown = np.repeat(np.arange(30), problem.chain.lengths)[problem.partial.labels < 0]
+    known = np.setdiff1d(np.arange(30), unknown)
+    assert 0 < len(known) < 30
+    part, w = oracle.restrict(known), random_weights(oracle, 1)
+    assert part.convex
+    point = go_to(part, w)
+    g = full_gradient(point, part.n_coordinates)
+    inner = g @ dense(w, part.n_coordinates)
+    assert point.conjugate(1.0) == pytest.approx(inner - point.value, abs=1e-10)
+    np.testing.assert_allclose(point.value, losses(go_to(oracle, w))[known].sum(), rtol=1e-12)
 
 
 def test_bad_candidates_are_refused():
@@ -234,6 +215,8 @@ def test_no_edges_and_nothing_unknown_is_the_plain_chain():
         LatticeOracle(chain.X, chain.labels, chain.lengths, n_labels=4),
     )
     w = random_weights(plain, 3)
-    np.testing.assert_allclose(go_to(other, w), go_to(plain, w), **EXACT)
-    np.testing.assert_allclose(full_gradient(other), full_gradient(plain), **EXACT)
+    points = go_to(other, w), go_to(plain, w)
+    np.testing.assert_allclose(*(point.value for point in points), **EXACT)
+    gradients = (full_gradient(point, plain.n_coordinates) for point in points)
+    np.testing.assert_allclose(*gradients, **EXACT)
     assert sp.issparse(other.unpack(w)[2])

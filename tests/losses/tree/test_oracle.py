@@ -13,7 +13,9 @@ from proxqn import _kernels, minimize
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.losses.tree import reference as tree_reference
 from proxqn.losses.tree.oracle import TreeOracle
-from proxqn.problem import SparseVector
+from proxqn.problem.oracle import SpentPointError
+from proxqn.problem.penalty import Local
+from proxqn.problem.sparse import SparseVector
 
 KERNELS = pytest.mark.parametrize("kernels", [_kernels, tree_reference], ids=["compiled", "numpy"])
 
@@ -38,14 +40,6 @@ def random_weights(oracle, seed, *, share=0.4, scale=1.0):
     return SparseVector(chosen, scale * rng.normal(size=len(chosen)))
 
 
-def go_to(oracle, w):
-    oracle.reset()
-    oracle.move(w)
-    value = oracle.value_at(1.0)
-    oracle.accept(1.0)
-    return value
-
-
 def brute_force(X, leaves, tree, weights, coef):
     """Return loss, gradient (nodes x features) and leaf probabilities, one leaf at a time."""
     weights = np.ones(X.shape[0]) if weights is None else weights
@@ -64,8 +58,40 @@ def brute_force(X, leaves, tree, weights, coef):
     return loss, gradient, probabilities
 
 
-def dense_gradient(oracle):
-    g = oracle.gradient(np.arange(oracle.n_coordinates)).reshape(-1, len(oracle.hierarchy))
+class Watched:
+    """Kernels that note the calls to the tree's, and what it wrote its residuals to."""
+
+    def __init__(self, kernels):
+        self.kernels, self.Features, self.calls = kernels, kernels.Features, []
+
+    def Tree(self, *arrays):  # noqa: N802 - as the kernels name it
+        return WatchedTree(self, self.kernels.Tree(*arrays))
+
+
+class WatchedTree:
+    def __init__(self, watched, tree):
+        self.watched, self.tree = watched, tree
+
+    def move(self, *arguments):
+        self.watched.calls.append("move")
+        self.tree.move(*arguments)
+
+    def forward(self, *arguments):
+        self.watched.calls.append("forward")
+        self.tree.forward(*arguments)
+
+    def backward(self, step, residuals, n_jobs):
+        self.watched.calls.append("backward")
+        self.watched.residuals = residuals
+        self.tree.backward(step, residuals, n_jobs)
+
+
+def all_of(oracle):
+    return np.arange(oracle.n_coordinates)
+
+
+def dense_gradient(oracle, point):
+    g = point.gradient(all_of(oracle)).reshape(-1, len(oracle.hierarchy))
     out = np.zeros((len(oracle.hierarchy), oracle.data.n_features))
     out[:, oracle.data.columns] = g.T
     return out
@@ -76,19 +102,21 @@ def dense_gradient(oracle):
 @pytest.mark.parametrize(("seed", "n_nodes"), [(0, 2), (1, 3), (2, 12), (3, 40), (4, 90)])
 def test_loss_gradient_and_marginals_are_those_of_brute_force(kernels, weighted, seed, n_nodes):
     X, leaves, tree, weights = random_problem(seed, n_nodes=n_nodes, weighted=weighted)
-    oracle = TreeOracle(X, leaves, tree, sample_weight=weights, kernels=kernels)
+    watched = Watched(kernels)
+    oracle = TreeOracle(X, leaves, tree, sample_weight=weights, kernels=watched)
     w = random_weights(oracle, seed)
-    value = go_to(oracle, w)
+    point = oracle.at(w)
     loss, gradient, probabilities = brute_force(
         X, leaves, tree, weights, oracle.unpack(w).toarray()
     )
-    assert value == pytest.approx(loss, rel=1e-13, abs=1e-12)
-    np.testing.assert_allclose(dense_gradient(oracle)[1:], gradient[1:], rtol=0, atol=1e-12)
-    assert not dense_gradient(oracle)[0].any()  # the root: exactly zero
+    assert point.value == pytest.approx(loss, rel=1e-13, abs=1e-12)
+    found = dense_gradient(oracle, point)
+    np.testing.assert_allclose(found[1:], gradient[1:], rtol=0, atol=1e-12)
+    assert not found[0].any()  # the root: exactly zero
     factors = np.ones(X.shape[0]) if weights is None else weights
     marginals = tree.upward(probabilities) * factors[:, None]
     on_path = tree.upward(np.eye(tree.n_leaves)[leaves]) * factors[:, None]
-    residuals = oracle._residuals[1:, : X.shape[0]].T
+    residuals = watched.residuals[1:, : X.shape[0]].T
     np.testing.assert_allclose(residuals + on_path[:, 1:], marginals[:, 1:], rtol=0, atol=1e-12)
 
 
@@ -99,7 +127,7 @@ def test_weights_of_the_root_change_nothing():
     at_root = w.coordinates % len(tree) == 0
     assert at_root.any()
     without = SparseVector(w.coordinates[~at_root], w.values[~at_root])
-    assert go_to(oracle, w) == go_to(oracle, without)
+    assert oracle.at(w).value == oracle.at(without).value
 
 
 @KERNELS
@@ -120,32 +148,32 @@ def test_gap_is_that_of_the_dual_computed_leaf_by_leaf(kernels, l2):
         excess = np.maximum(np.abs(s * gradient) - lam * (1 + 1e-14), 0)
         conjugate = (excess**2).sum() / (2 * l2) if l2 else 0.0
         gaps.append(objective - (weights @ -(q * np.log(q)).sum(axis=1) - conjugate))
-    stop = stopping_gap(oracle, w, lam, l2, loss)
+    stop = objective - best_bound(oracle.at(w), w, lam, l2)
     assert stop == pytest.approx(min(gaps), rel=0, abs=1e-12 * max(1.0, objective))
 
 
-def stopping_gap(oracle, w, lam, l2, loss):
-    from proxqn.penalties import ElasticNet
-    from proxqn.solvers.certificate import bound as stopping
-    from proxqn.solvers.working_set import gather
-
-    penalty = ElasticNet(lam, l2)
-    go_to(oracle, w)
-    at, sweep = gather(oracle, w, lam)
-    return loss + penalty.value(w.values) - stopping.certify(oracle, penalty, loss, at, sweep).bound
+def best_bound(point, w, lam, l2):
+    """Return ``-ℓ*(s g) - Ω*(-s g)`` at the better of the two scales."""
+    one = np.ones(1)
+    penalty = Local(lam * one, l2 * one, -math.inf * one, math.inf * one)
+    sweep = point.sweep(lam, w.coordinates)
+    bounds = [-point.conjugate(min(1.0, lam / sweep.largest))]  # none exceeds λ then
+    if l2 > 0.0:
+        bounds.append(-point.conjugate(1.0) - penalty.conjugate(sweep.gradient.values))
+    return max(bounds)
 
 
 @KERNELS
 def test_gradient_is_the_derivative_of_the_value(kernels):
     X, leaves, tree, weights = random_problem(7, weighted=True)
     oracle = TreeOracle(X, leaves, tree, sample_weight=weights, kernels=kernels)
-    go_to(oracle, random_weights(oracle, 7))
+    point = oracle.at(random_weights(oracle, 7))
     coordinates = np.arange(1, oracle.n_coordinates, 7)
-    g = oracle.gradient(coordinates)
+    g = point.gradient(coordinates)
     h = 1e-6
     for coordinate, expected in zip(coordinates, g, strict=True):
-        oracle.move(SparseVector(np.array([coordinate]), np.ones(1)))
-        slope = (oracle.value_at(h) - oracle.value_at(-h)) / (2 * h)
+        line = point.along(SparseVector(np.array([coordinate]), np.ones(1)))
+        slope = (line.value(h) - line.value(-h)) / (2 * h)
         assert slope == pytest.approx(expected, abs=2e-8)
 
 
@@ -156,33 +184,122 @@ def test_scores_of_any_size_are_safe(kernels, scale):
     X, leaves, tree, _ = random_problem(8, n_nodes=30)
     oracle = TreeOracle(X, leaves, tree, kernels=kernels)
     w = random_weights(oracle, 8, scale=scale, share=0.1)
-    value = go_to(oracle, w)
+    point = oracle.at(w)
     loss, gradient, _ = brute_force(X, leaves, tree, None, oracle.unpack(w).toarray())
-    assert value == pytest.approx(loss, rel=1e-13)
-    np.testing.assert_allclose(dense_gradient(oracle)[1:], gradient[1:], rtol=0, atol=1e-9)
+    assert point.value == pytest.approx(loss, rel=1e-13)
+    np.testing.assert_allclose(dense_gradient(oracle, point)[1:], gradient[1:], rtol=0, atol=1e-9)
 
 
 def test_steps_along_a_direction_and_back():
     X, leaves, tree, weights = random_problem(9, weighted=True)
     oracle = TreeOracle(X, leaves, tree, sample_weight=weights)
     w, d = random_weights(oracle, 1), random_weights(oracle, 2)
-    go_to(oracle, w)
-    oracle.move(d)
-    values = {step: oracle.value_at(step) for step in (1.0, 0.5, 0.25)}
-    oracle.accept(0.25)
-    g = oracle.gradient(np.arange(oracle.n_coordinates))
-    dense = np.zeros(oracle.n_coordinates)
-    dense[w.coordinates] += w.values
+    line = oracle.at(w).along(d)
+    values = {step: line.value(step) for step in (1.0, 0.5, 0.25)}
+    point = line.accept(0.25)
+    assert point.value == values[0.25]
+    g = point.gradient(all_of(oracle))
     for step, value in values.items():
-        there = dense.copy()
-        there[d.coordinates] += step * d.values
         fresh = TreeOracle(X, leaves, tree, sample_weight=weights)
-        nonzero = np.flatnonzero(there)
-        assert go_to(fresh, SparseVector(nonzero, there[nonzero])) == pytest.approx(
-            value, rel=1e-13
-        )
-    np.testing.assert_allclose(fresh.gradient(np.arange(len(g))), g, rtol=0, atol=1e-12)
-    assert oracle.value_at(0.0) == pytest.approx(values[0.25], rel=1e-14)  # accepted and at rest
+        there = fresh.at(w.plus(d, step))
+        assert there.value == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(there.gradient(all_of(fresh)), g, rtol=0, atol=1e-12)
+    at_rest = point.along(SparseVector.empty()).value(0.0)
+    assert at_rest == pytest.approx(values[0.25], rel=1e-14)
+
+
+def test_lines_may_be_looked_along_in_turn():
+    X, leaves, tree, _ = random_problem(9)
+    oracle = TreeOracle(X, leaves, tree)
+    point = oracle.at(random_weights(oracle, 1))
+    one, other = (point.along(random_weights(oracle, seed)) for seed in (2, 3))
+    values = [line.value(0.5) for line in (one, other)]
+    assert [line.value(0.5) for line in (one, other)] == values
+    assert one.accept(0.5).value == values[0]
+    with pytest.raises(SpentPointError):
+        other.value(0.5)
+
+
+def test_at_and_lines_call_each_kernel_once():
+    X, leaves, tree, _ = random_problem(9)
+    watched = Watched(_kernels)
+    oracle = TreeOracle(X, leaves, tree, kernels=watched)
+    point = oracle.at(random_weights(oracle, 1))
+    assert watched.calls == ["move", "forward", "backward"]
+    line = point.along(random_weights(oracle, 2))
+    line.value(1.0)
+    line.value(0.5)
+    line.accept(0.5)
+    assert watched.calls[3:] == ["move", "forward", "forward", "backward"]
+
+
+@pytest.mark.parametrize("spend", ["trial", "accept", "at"])
+def test_a_spent_point_says_so(spend):
+    X, leaves, tree, _ = random_problem(9)
+    oracle = TreeOracle(X, leaves, tree)
+    point = oracle.at(SparseVector.empty())
+    if spend == "at":
+        oracle.at(random_weights(oracle, 1))
+    else:
+        line = point.along(random_weights(oracle, 1))
+        line.value(1.0)
+        if spend == "accept":
+            line.accept(1.0)
+    asked = [
+        lambda: point.gradient(np.array([1])),
+        lambda: point.sweep(0.0),
+        lambda: point.conjugate(0.5),
+    ]
+    if spend != "trial":  # after a trial, other lines may begin here
+        asked.append(lambda: point.along(SparseVector.empty()))
+    for ask in asked:
+        with pytest.raises(SpentPointError, match=r"Ask for what you need"):
+            ask()
+    assert point.value > 0.0  # nothing more to pay, at any time
+
+
+@KERNELS
+@pytest.mark.parametrize("weighted", [False, True])
+def test_restricted_losses_are_those_of_the_samples_alone(kernels, weighted):
+    X, leaves, tree, weights = random_problem(16, n_samples=30, weighted=weighted)
+    whole = TreeOracle(X, leaves, tree, sample_weight=weights, kernels=kernels)
+    w = random_weights(whole, 16)
+    chosen = np.array([0, 3, 4, 11, 29])
+    part = whole.restrict(chosen, 2.5)
+    assert (part.n_samples, part.n_coordinates) == (5, whole.n_coordinates)
+    assert part.n_parameters == whole.n_parameters
+    assert part.pass_cost() < whole.pass_cost()
+    factors = 2.5 * (np.ones(30) if weights is None else weights)[chosen]
+    coef = whole.unpack(w).toarray()
+    rows = sp.csr_array(X[chosen])
+    loss, gradient, _ = brute_force(rows, leaves[chosen], tree, factors, coef)
+    point = part.at(w)
+    assert point.value == pytest.approx(loss, rel=1e-13)
+    np.testing.assert_allclose(dense_gradient(part, point)[1:], gradient[1:], rtol=0, atol=1e-12)
+    alone = TreeOracle(rows, leaves[chosen], tree, sample_weight=factors, kernels=kernels)
+    known = alone.pack(whole.unpack(SparseVector(all_of(whole), 1.0 + all_of(whole))))
+    np.testing.assert_allclose(
+        part.curvatures(known.values.astype(int) - 1), alone.curvatures(known.coordinates)
+    )
+
+
+@pytest.mark.parametrize("samples", [[3, 1], [1, 1], [-1, 2], [0, 21], [[0, 1]]])
+def test_samples_to_restrict_to_ascend_within_the_data(samples):
+    X, leaves, tree, _ = random_problem(9)
+    with pytest.raises(ValueError, match="numbers from 0 to 20, ascending"):
+        TreeOracle(X, leaves, tree).restrict(np.array(samples))
+
+
+def test_restricted_blocks_and_samples_are_of_the_restricted_loss():
+    X, leaves, tree, weights = random_problem(17, weighted=True)
+    part = TreeOracle(X, leaves, tree, sample_weight=weights).restrict(np.arange(0, 21, 2))
+    value = part.at(w := random_weights(part, 17)).value
+    steps, blocks = part.samples(), part.blocks()
+    steps.restart(w)
+    blocks.restart(w)
+    steps.weights()
+    assert steps.loss(np.arange(part.n_samples)) == pytest.approx(value, rel=1e-12)
+    assert blocks.loss() == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_nodes", [12, 150], ids=["one tile", "five tiles"])
@@ -192,12 +309,17 @@ def test_sweep_finds_exactly_the_entries_above_the_level(n_nodes, level):
         10, n_nodes=n_nodes, n_samples=60, n_features=30, weighted=True
     )
     oracle = TreeOracle(X, leaves, tree, sample_weight=weights)
-    go_to(oracle, random_weights(oracle, 10, share=0.05))
-    g = oracle.gradient(np.arange(oracle.n_coordinates))
-    sweep = oracle.sweep(level)
+    point = oracle.at(random_weights(oracle, 10, share=0.05))
+    g = point.gradient(all_of(oracle))
+    sweep = point.sweep(level)
     np.testing.assert_array_equal(sweep.gradient.coordinates, np.flatnonzero(np.abs(g) > level))
     np.testing.assert_allclose(sweep.gradient.values, g[np.abs(g) > level], rtol=0, atol=1e-12)
     assert sweep.largest == pytest.approx(np.abs(g).max(), rel=1e-12)
+    kept = np.arange(1, oracle.n_coordinates, 11)
+    both = np.union1d(kept, np.flatnonzero(np.abs(g) > level))
+    sweep = point.sweep(level, kept)
+    np.testing.assert_array_equal(sweep.gradient.coordinates, both)
+    np.testing.assert_allclose(sweep.gradient.values, g[both], rtol=0, atol=1e-12)
 
 
 def test_compiled_kernels_agree_with_the_reference_over_a_whole_fit():
@@ -235,10 +357,11 @@ def test_integer_weights_count_samples_several_times():
     weighted = TreeOracle(X, leaves, tree, sample_weight=counts.astype(float))
     repeated = TreeOracle(sp.csr_array(X[rows]), leaves[rows], tree)
     w = weighted.unpack(random_weights(weighted, 13))
-    assert go_to(weighted, weighted.pack(w)) == pytest.approx(
-        go_to(repeated, repeated.pack(w)), rel=1e-13
+    one, other = weighted.at(weighted.pack(w)), repeated.at(repeated.pack(w))
+    assert one.value == pytest.approx(other.value, rel=1e-13)
+    np.testing.assert_allclose(
+        dense_gradient(weighted, one), dense_gradient(repeated, other), atol=1e-12
     )
-    np.testing.assert_allclose(dense_gradient(weighted), dense_gradient(repeated), atol=1e-12)
 
 
 def test_pack_is_the_inverse_of_unpack_and_drops_unknown_features():
@@ -264,7 +387,7 @@ def test_all_small_trees():
             leaves = rng.integers(0, tree.n_leaves, 9)
             oracle = TreeOracle(X, leaves, tree)
             w = random_weights(oracle, n_nodes)
-            value = go_to(oracle, w)
+            point = oracle.at(w)
             loss, gradient, _ = brute_force(X, leaves, tree, None, oracle.unpack(w).toarray())
-            assert value == pytest.approx(loss, rel=1e-13, abs=1e-13)
-            np.testing.assert_allclose(dense_gradient(oracle)[1:], gradient[1:], atol=1e-12)
+            assert point.value == pytest.approx(loss, rel=1e-13, abs=1e-13)
+            np.testing.assert_allclose(dense_gradient(oracle, point)[1:], gradient[1:], atol=1e-12)

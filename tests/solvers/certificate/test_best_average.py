@@ -42,7 +42,7 @@ def whole_program(g, entropies, lam, price):
 @pytest.mark.parametrize("price", [1.0, 100.0, 1e6])
 def test_it_is_as_good_as_the_whole_program(seed, price):
     g, entropies, lam = swinging(seed)
-    shares, bound = best_average(g, entropies, lam, price, ALL_BOUNDS)
+    shares, bound = best_average(g / lam, entropies, price, ALL_BOUNDS)
     best = whole_program(g, entropies, lam, price)
     assert shares.min() >= 0.0
     assert shares.sum() == pytest.approx(1.0)
@@ -54,7 +54,7 @@ def test_it_is_as_good_as_the_whole_program(seed, price):
 
 def test_no_shares_of_two_iterates_are_better():
     g, entropies, lam = swinging(3, n=2)
-    shares, _ = best_average(g, entropies, lam, 50.0, ALL_BOUNDS)
+    shares, _ = best_average(g / lam, entropies, 50.0, ALL_BOUNDS)
     found = bound_of(shares, g, entropies, lam, 50.0)
     tried = [
         bound_of(np.array([c, 1 - c]), g, entropies, lam, 50.0) for c in np.linspace(0, 1, 1001)
@@ -66,16 +66,16 @@ def test_no_shares_of_two_iterates_are_better():
 def test_it_gives_up_once_the_bound_cannot_be_reached():
     g, entropies, lam = swinging(0)
     best = whole_program(g, entropies, lam, 100.0)
-    shares, bound = best_average(g, entropies, lam, 100.0, best + 1.0)
+    shares, bound = best_average(g / lam, entropies, 100.0, best + 1.0)
     assert shares is None
     assert best - 1e-9 <= bound < best + 1.0  # what it knows by then
-    shares, _ = best_average(g, entropies, lam, 100.0, best - 1.0)
+    shares, _ = best_average(g / lam, entropies, 100.0, best - 1.0)
     assert shares is not None
 
 
 @pytest.mark.parametrize("g", [np.zeros((3, 4)), np.zeros((3, 0)), np.full((3, 4), 0.5)])
 def test_nothing_violated_leaves_the_largest_entropy(g):
-    shares, bound = best_average(g, np.array([1.0, 3.0, 2.0]), 1.0, 10.0, ALL_BOUNDS)
+    shares, bound = best_average(g, np.array([1.0, 3.0, 2.0]), 10.0, ALL_BOUNDS)
     np.testing.assert_allclose(shares, [0, 1, 0], atol=1e-9)
     assert bound == pytest.approx(3.0)
 
@@ -94,7 +94,7 @@ def test_it_ends_where_the_program_leaves_an_excess_below_zero(monkeypatch):
     monkeypatch.setattr(module, "linprog", rounded)
     g = np.random.default_rng(0).uniform(-1.0, 1.0, size=(4, 500))
     g[0, :5] = 9.0  # violated by the mean of all, with which it begins
-    shares, bound = best_average(g, np.array([1.0, 3.0, 2.0, 0.0]), 1.0, 10.0, ALL_BOUNDS)
+    shares, bound = best_average(g, np.array([1.0, 3.0, 2.0, 0.0]), 10.0, ALL_BOUNDS)
     np.testing.assert_allclose(shares, [0, 1, 0, 0], atol=1e-9)
     assert bound == pytest.approx(3.0)
     assert sizes[-1] < 2 * 500  # most constraints are never looked at

@@ -4,166 +4,213 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.points import objective, plain
 from tests.problems import random_chain
 
-from proxqn.penalties import ElasticNet
-from proxqn.problem import MeteredOracle, SparseVector
-from proxqn.solvers.certificate import witness as averages
-from proxqn.solvers.certificate.bound import Status
+from proxqn import ProxQN, minimize
+from proxqn.penalties import ElasticNet, Separable
+from proxqn.problem.oracle import DensePoint, Oracle
+from proxqn.problem.sparse import SparseVector
+from proxqn.run.status import Status
 from proxqn.solvers.certificate.witness import RecentIterates
-from proxqn.solvers.prox_qn import ProxQN
-from proxqn.solvers.recording import Recorder
+from proxqn.solvers.standing import Goal, Standing
 from proxqn.solvers.working_set import WorkingSet
 
 PROBLEM = random_chain(1, n_labels=6, n_features=40, n_sequences=300, max_length=12)
 LAM = 2.0
+ENOUGH_ITERATES = 4  # before it is worth asking
 
 
-def solve(tol, settings=None):
-    settings = settings or ProxQN()
-    start = SparseVector.empty()
-    return settings.minimize(PROBLEM.oracle(), ElasticNet(LAM), start, tol=tol, max_iter=900)
-
-
-def working_set(coordinates, w, g):
-    return WorkingSet(np.array(coordinates), np.array(w, float), np.array(g, float))
-
-
-def test_the_mean_is_taken_on_all_working_sets():
-    recent = RecentIterates()
-    recent.add(working_set([1, 5, 7], [1, 2, 3], [10, 20, 30]), 0.0)
-    recent.add(working_set([1, 6, 7, 9], [3, 4, 5, 0], [30, 40, 50, 60]), 0.0)
-    recent._shares = np.array([0.5, 0.5])
-    mean = recent._best()
-    np.testing.assert_array_equal(mean.coordinates, [1, 5, 6, 7, 9])
-    np.testing.assert_array_equal(mean.w, [2, 1, 2, 4, 0])  # outside a working set weights are zero
-    np.testing.assert_array_equal(mean.g, [20, 20, 40, 40, 60])  # and derivatives not known
-
-
-def test_the_mean_of_an_empty_working_set():
-    recent = RecentIterates()
-    recent.add(working_set([], [], []), 0.0)
-    recent.add(working_set([2], [1], [1]), 0.0)
-    recent._shares = np.array([0.5, 0.5])
-    np.testing.assert_array_equal(recent._best().w, [0.5])
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """Let the average be looked at whenever there are new iterates; collect what came of it."""
-    looks = []
-    look = RecentIterates.look
-
-    def counted(self, record, oracle):
-        before = record.certificate.bound
-        status = look(self, record, oracle)
-        looks.append((before, record.certificate.bound, status))
-        return status
-
-    def hopeful(self, record):
-        n = len(self._iterates)
-        self._shares = np.full(n, 1.0 / max(n, 1))
-        return n >= averages._LEAST and self._wait <= 0
-
-    monkeypatch.setattr(RecentIterates, "look", counted)
-    monkeypatch.setattr(RecentIterates, "would_end", hopeful)
-    return looks
-
-
-def test_a_look_in_vain_changes_nothing(asked):
-    """The oracle comes back to its iterate, and bounds stay below the optimum."""
-    best = solve(1e-12, ProxQN(draws=0.0)).objective
-    found = solve(1e-11)
-    assert len(asked) >= 1
-    assert found.objective == pytest.approx(best, rel=1e-10)
-    assert all(before <= after <= best * (1 + 1e-12) for before, after, _ in asked)
-    oracle = PROBLEM.oracle()
-    oracle.move(found.weights)
-    loss = oracle.value_at(1.0)
-    penalty = ElasticNet(LAM).value(found.weights.values)
-    assert found.objective == pytest.approx(loss + penalty, rel=1e-12)
-
-
-def test_the_paper_s_settings_have_no_averages(asked):
-    solve(1e-6, ProxQN.paper())
-    assert asked == []
-
-
-def test_a_look_is_counted(asked):
-    found = solve(1e-11)
-    assert found.trace[-1].calls["sweep"] >= len(asked) + found.trace[-1].epoch
-
-
-def swinging_iterates(tol, swings, l2=0.0):
+def swinging_iterates(swings, *, tol, penalty=None, best=None):
     """Take in iterates that swing about the solution, on working sets that change."""
-    oracle, penalty = PROBLEM.oracle(), ElasticNet(LAM, l2)
-    start = SparseVector.empty()
-    found = ProxQN().minimize(oracle, penalty, start, tol=1e-13, max_iter=900)
-    best, coordinates = found.weights.values, found.weights.coordinates
-    record = Recorder(MeteredOracle(oracle), penalty, tol=tol, max_iter=9, callback=None)
-    recent = RecentIterates()
-    for i, swing in enumerate(swings(len(best))):
-        w = best + swing
+    oracle, penalty = PROBLEM.oracle(), penalty or ElasticNet(LAM)
+    best = best or minimize(oracle, penalty=penalty, tol=1e-13, max_iter=900)
+    coordinates = best.weights.coordinates
+    standing = Standing(oracle, penalty, Goal(tol, 9))
+    recent = RecentIterates(standing)
+    for i, swing in enumerate(swings(len(coordinates))):
+        w = best.weights.values + swing
         weights = SparseVector(coordinates, w)
-        record.begin(weights)
-        _, status = record.look(LAM, weights, record.point.loss)
+        point = standing.begin(weights)
+        _, status = standing.look(point, weights)
         assert status is None
         others = np.setdiff1d(np.arange(oracle.n_coordinates), coordinates)[i : 2 * i]
         held = np.union1d(coordinates, others)  # some without a weight, others each time
-        spread = np.zeros(len(held))
-        spread[np.searchsorted(held, coordinates)] = w
-        recent.add(WorkingSet(held, spread, oracle.gradient(held)), record.point.loss)
-    return recent, record, found.objective
+        at = WorkingSet(held, weights.on(held), point.gradient(held), penalty.on(held))
+        recent.add(at, point.value)
+    return recent, standing, point, best
 
 
-def to_and_fro(n):
-    noise = 1e-6 * np.random.default_rng(0).normal(size=(averages._LEAST, n))
+def to_and_fro(n, size=1e-6):
+    noise = size * np.random.default_rng(0).normal(size=(ENOUGH_ITERATES, n))
     return np.concatenate([noise, -noise])
 
 
+# --- the mean --------------------------------------------------------------------------------
+
+
+class Told(Oracle):
+    """Keeps the weights it is asked about."""
+
+    n_coordinates = 10
+
+    def __init__(self) -> None:
+        self.asked: list[SparseVector] = []
+
+    def at(self, w):
+        self.asked.append(w)
+        return DensePoint(self, w, 1.0, np.zeros(10), lower_bound=0.0)
+
+
+def test_the_mean_is_taken_on_all_working_sets():
+    """Iterate k has the weight 1 on a variable of its own: the mean tells the shares."""
+    oracle, lam = Told(), 2.0
+    standing = Standing(oracle, ElasticNet(lam), Goal(0.999, 9))
+    point, recent = standing.begin(SparseVector.empty()), RecentIterates(standing)
+    swings = [2.6, -2.6, 1.8, -2.4]  # of a derivative beyond λ; the mean's must not be
+    for k, swing in enumerate(swings):
+        held = np.array([0, k + 1])
+        w, g = np.array([0.0, 1.0]), np.array([swing, 0.0])
+        recent.add(WorkingSet(held, w, g, plain(lam)), 1.0)
+    assert recent.would_end(point)
+    recent.prove(oracle)
+    shares = oracle.asked[-1].on(np.arange(1, 5))  # outside a working set weights are zero
+    assert shares.min() >= 0.0
+    assert shares.sum() == pytest.approx(1.0)
+    assert abs(shares @ swings) <= lam * (1 + 1e-9)
+    assert oracle.asked[-1].on(np.array([0])) == 0.0
+
+
+def test_too_few_iterates_are_not_asked():
+    oracle = Told()
+    standing = Standing(oracle, ElasticNet(2.0), Goal(0.999, 9))
+    point, recent = standing.begin(SparseVector.empty()), RecentIterates(standing)
+    for _ in range(ENOUGH_ITERATES - 1):
+        recent.add(WorkingSet(np.array([1]), np.ones(1), np.zeros(1), plain(2.0)), 1.0)
+        assert not recent.would_end(point)
+    recent.add(WorkingSet(np.array([1]), np.ones(1), np.zeros(1), plain(2.0)), 1.0)
+    assert recent.would_end(point)
+    recent.clear()
+    assert len(recent) == 0
+    assert not recent.would_end(point)
+
+
+def test_an_empty_working_set_counts_as_zero_weights():
+    oracle = Told()
+    standing = Standing(oracle, ElasticNet(2.0), Goal(0.999, 9))
+    point, recent = standing.begin(SparseVector.empty()), RecentIterates(standing)
+    recent.add(WorkingSet(np.empty(0, np.int64), np.empty(0), np.empty(0), plain(2.0)), 1.0)
+    for _ in range(ENOUGH_ITERATES):
+        recent.add(WorkingSet(np.array([2]), np.ones(1), np.zeros(1), plain(2.0)), 1.0)
+    assert recent.would_end(point)
+    recent.prove(oracle)
+    assert 0.0 <= float(oracle.asked[-1].on(np.array([2]))[0]) <= 1.0
+
+
+def test_iterates_on_many_variables_are_few():
+    standing = Standing(Told(), ElasticNet(1.0), Goal(1e-4, 9))
+    recent = RecentIterates(standing, room=10)
+    for w in range(1, 9):
+        at = WorkingSet(np.array([1, 5, 7]), np.full(3, float(w)), np.zeros(3), plain(1.0))
+        recent.add(at, 0.0)
+        assert len(recent) == min(w, 3)  # three times three numbers are no more than ten
+
+
+# --- what it proves --------------------------------------------------------------------------
+
+
 def test_an_average_proves_what_its_iterates_do_not():
-    recent, record, objective = swinging_iterates(1e-7, to_and_fro)
-    assert recent.would_end(record)
-    assert recent.look(record, record.oracle) is Status.GAP
-    assert record.certificate.bound <= objective
-    assert not recent.would_end(record)  # not before there are other iterates
+    recent, standing, point, best = swinging_iterates(to_and_fro, tol=1e-7)
+    assert standing.gap > 1e-7 * best.fun  # by the best of its iterates
+    assert recent.would_end(point)
+    assert recent.prove(standing.oracle) is Status.GAP
+    assert standing.certificate.bound <= best.fun
+    assert standing.gap <= 1e-7 * best.fun
+    assert not recent.would_end(point)  # not before there are other iterates
 
 
 def test_an_iterate_far_off_has_no_share():
-    """The mean would prove nothing."""
+    """The mean of all would prove nothing."""
 
     def with_one_far_off(n):
         far = 3e-3 * np.random.default_rng(1).normal(size=(1, n))
         return np.concatenate([far, to_and_fro(n)])
 
-    recent, record, objective = swinging_iterates(1e-7, with_one_far_off)
-    assert recent.would_end(record)
-    assert recent._shares[0] < 1e-3
-    assert recent.look(record, record.oracle) is Status.GAP
-    assert record.certificate.bound <= objective
+    recent, standing, point, best = swinging_iterates(with_one_far_off, tol=1e-7)
+    assert recent.would_end(point)
+    assert recent.prove(standing.oracle) is Status.GAP
+    assert standing.certificate.bound <= best.fun
+
+
+def test_a_look_in_vain_changes_no_iterate_and_claims_nothing():
+    """The best of the variables held, while others are violated."""
+    oracle = PROBLEM.oracle()
+    lam = np.where(np.arange(oracle.n_coordinates) % 2 == 0, LAM, 1e6)
+    part = minimize(oracle, lam, tol=1e-13, max_iter=900)
+    best = minimize(oracle, LAM, tol=1e-12, max_iter=900)
+    assert best.fun < part.fun * (1 - 1e-4)
+    standing = Standing(oracle, ElasticNet(LAM), Goal(1e-5, 9))
+    recent = RecentIterates(standing)
+    held = part.weights.coordinates
+    for swing in to_and_fro(len(held), size=1e-8):
+        weights = SparseVector(held, part.weights.values + swing)
+        point = standing.begin(weights)
+        at = WorkingSet(held, weights.values, point.gradient(held), plain(LAM))
+        recent.add(at, point.value)
+    before = standing.iterate
+    assert recent.would_end(point)  # as far as it knows
+    assert recent.prove(standing.oracle) is None
+    assert standing.iterate is before
+    assert standing.certificate.bound <= best.fun
+
+
+def test_a_look_is_counted():
+    recent, standing, point, _ = swinging_iterates(to_and_fro, tol=1e-7)
+    assert recent.would_end(point)
+    before = dict(standing.calls.counts)
+    recent.prove(standing.oracle)
+    for name in ("forward", "backward", "sweep"):
+        assert standing.calls.counts[name] == before[name] + 1
+
+
+# --- when it is asked ------------------------------------------------------------------------
 
 
 def test_what_cannot_be_proved_is_not_looked_at_and_asked_again_later():
-    recent, record, _ = swinging_iterates(1e-15, to_and_fro)
-    asked = []
-    best_average = averages.best_average
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(averages, "best_average", lambda *a: asked.append(a) or best_average(*a))
-        before = record.oracle.calls.counts.copy()
-        assert not any(recent.would_end(record) for _ in range(3))
-    assert len(asked) == 1
-    assert recent._wait > averages._PATIENCE
-    assert record.oracle.calls.counts == before
+    recent, standing, point, _ = swinging_iterates(to_and_fro, tol=1e-15)
+    before = dict(standing.calls.counts)
+    assert not recent.would_end(point)
+    asked = standing.record.clock.phases["memory"]  # what asking takes
+    for _ in range(3):
+        assert not recent.would_end(point)
+    assert standing.record.clock.phases["memory"] == asked
+    assert standing.calls.counts == before
 
 
-def test_with_a_ridge_term_no_average_is_needed():
-    recent, record, _ = swinging_iterates(1e-15, to_and_fro, l2=0.1)
-    assert not recent.would_end(record)
+@pytest.mark.parametrize(
+    "penalty",
+    [ElasticNet(LAM, 0.1), Separable(LAM, lower=-9.0), Separable(LAM, upper=9.0)],
+    ids=["ridge", "lower", "upper"],
+)
+def test_where_violations_have_a_price_no_average_is_needed(penalty):
+    recent, _, point, _ = swinging_iterates(to_and_fro, tol=1e-15, penalty=penalty)
+    assert not recent.would_end(point)
 
 
-def test_iterates_on_many_variables_are_few(monkeypatch):
-    monkeypatch.setattr(averages, "_ROOM", 10)
-    recent = RecentIterates()
-    for w in range(1, 9):
-        recent.add(working_set([1, 5, 7], [w, w, w], [0, 0, 0]), 0.0)
-    assert [iterate.w[0] for iterate in recent._iterates] == [6, 7, 8]
+def test_a_whole_run_with_averages_has_the_same_optimum():
+    runs = [
+        minimize(PROBLEM.oracle(), LAM, solver=settings, tol=1e-11, max_iter=900)
+        for settings in (ProxQN(), ProxQN(draws=0.0))
+    ]
+    assert all(run.success for run in runs)
+    assert runs[0].fun == pytest.approx(runs[1].fun, rel=1e-10)
+    for run in runs:
+        assert run.gap >= 0.0
+        truth = objective(PROBLEM.oracle(), run.weights, ElasticNet(LAM))
+        assert run.fun == pytest.approx(truth, rel=1e-12)
+
+
+def test_the_paper_s_settings_have_no_averages():
+    run = minimize(PROBLEM.oracle(), LAM, solver=ProxQN.paper(), tol=1e-6)
+    last = run.trace[-1]
+    assert last.calls["sweep"] == last.epoch  # one look an epoch, and none beside

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.points import plain
 from tests.problems import random_chain
 
 from proxqn import _kernels
 from proxqn.penalties import ElasticNet
-from proxqn.problem import SparseColumns, SparseVector
+from proxqn.problem.sparse import SparseColumns, SparseVector
 from proxqn.solvers import reference
 from proxqn.solvers.curvature.draw_model import SampledModel
+from proxqn.solvers.inner import Effort
 from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.working_set import WorkingSet
 
 
 def random_columns(rng, n, n_rows, density=0.1, n_rare=0):
@@ -23,6 +26,10 @@ def random_columns(rng, n, n_rows, density=0.1, n_rare=0):
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     row = rng.integers(0, n_rows, start[-1]).astype(np.int32)
     return SparseColumns(start, row, rng.normal(size=start[-1]).astype(np.float32), n_rows)
+
+
+def l1(lam):
+    return plain(lam).arrays
 
 
 def both(columns, ridge=1.0):
@@ -44,8 +51,8 @@ def test_same_minimiser(n, n_rare, l2):
         model.keep_rows(keep)
     w = rng.normal(size=len(keep)) * (rng.random(len(keep)) < 0.5)
     g = 20.0 * rng.normal(size=len(keep))
-    penalty = ElasticNet(10.0, l2=l2)
-    found = [model.solve(w, g, penalty, tolerance=1e-5, seed=0) for model in models]
+    at = WorkingSet(keep, w, g, plain(10.0, l2))
+    found = [model.solve(at, Effort(1e-5, seed=0)) for model in models]
     np.testing.assert_allclose(found[0].d, found[1].d, atol=2e-3 * np.abs(found[1].d).max())
     assert np.count_nonzero(w + found[0].d == 0.0) > 0 or n == 1
 
@@ -70,7 +77,7 @@ def test_same_bits_on_one_thread_and_two(kind):
     w, g, found = np.zeros(700), 20.0 * rng.normal(size=700), []
     for n_jobs in (1, 2):
         model, d = kind(*arguments, n_jobs), np.zeros(700)
-        model.minimize(w, g, 10.0, 0.0, 5, 1e-3, 0, d)
+        model.minimize(w, g, *l1(10.0), 5, 1e-3, 0, d)
         found.append((model.diagonal(), d))
     np.testing.assert_array_equal(found[0], found[1])
     assert np.count_nonzero(found[0][1]) > 100
@@ -98,7 +105,7 @@ def test_pairs_at_once_are_pairs_one_by_one(kind, n):
         model, d = kind(columns.start, columns.row, columns.value, 200, 20.0, 1e9, 1), np.zeros(n)
         pairs = zip(np.array_split(S, parts), np.array_split(Y, parts), strict=True)
         assert sum(model.append(*some) for some in pairs) == 19
-        model.minimize(w, g, 10.0, 0.0, 50, 1e-6, 0, d)
+        model.minimize(w, g, *l1(10.0), 50, 1e-6, 0, d)
         found.append((model.diagonal(), d))
     for other in found[:-1]:
         for one, same in zip(other, found[-1], strict=True):
@@ -132,7 +139,7 @@ def test_single_precision_finds_steps_far_below_the_rounding_of_the_gradient():
     steps = []
     for kind in (_kernels.SingleSampledModel, reference.SampledModel):
         d = np.zeros(n)
-        kind(*arguments).minimize(w, g, lam, 0.0, 1000, 1e-13, 0, d)
+        kind(*arguments).minimize(w, g, *l1(lam), 1000, 1e-13, 0, d)
         steps.append(d)
     np.testing.assert_allclose(steps[0], steps[1], atol=1e-3 * np.abs(steps[1]).max())
 
@@ -141,12 +148,20 @@ def test_a_rough_solution_makes_few_passes():
     rng = np.random.default_rng(6)
     n = 900  # more than have their block of B written out
     columns = random_columns(rng, n, 300, density=0.1)
-    w, g = np.zeros(n), rng.normal(size=n)
+    at = WorkingSet(np.arange(n), np.zeros(n), rng.normal(size=n), plain(0.1))
     passes = [
-        SampledModel(columns, 1e-3)
-        .solve(w, g, ElasticNet(0.1), tolerance=1e-12, seed=0, rough=rough)
-        .passes
+        SampledModel(columns, 1e-3).solve(at, Effort(1e-12, seed=0), rough=rough).passes
         for rough in (True, False)
     ]
     assert passes[0] < 6.0  # the last one may be over some of the variables only
     assert passes[1] > 15.0
+
+
+@pytest.mark.parametrize(("budget", "few"), [(1e9, False), (1.0, True)])
+def test_a_small_budget_pays_for_few_passes(budget, few):
+    columns = random_columns(np.random.default_rng(7), 900, 300)
+    model = SampledModel(columns, 1e-3, budget=budget)
+    rng = np.random.default_rng(8)
+    at = WorkingSet(np.arange(900), np.zeros(900), rng.normal(size=900), plain(0.1))
+    passes = model.solve(at, Effort(1e-12, seed=0)).passes
+    assert (passes < 6.0) == few

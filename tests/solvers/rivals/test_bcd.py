@@ -11,10 +11,10 @@ from tests.rival_problems import PROBLEMS, problem, small_chain
 
 from proxqn.losses.chain.oracle import Pairs
 from proxqn.minimization import lambda_max, minimize
-from proxqn.penalties import ElasticNet
-from proxqn.problem import SparseVector
+from proxqn.penalties import ElasticNet, Separable
+from proxqn.problem.sparse import SparseVector
 from proxqn.problem.stepwise import BlockRule
-from proxqn.solvers.certificate.bound import Status
+from proxqn.run.status import Status
 from proxqn.solvers.rivals.bcd import BCD
 
 
@@ -28,19 +28,20 @@ def test_violations_are_those_of_the_oracle(name):
     """With no trial allowed nothing moves, and a pass reports every block's subgradient."""
     oracle, lam = problem(name)
     start = random_weights(oracle, 5, scale=0.3)
-    go_to(oracle, SparseVector.empty())
-    admitted = oracle.sweep(0.0).gradient.coordinates
+    admitted = go_to(oracle, SparseVector.empty()).sweep(0.0).gradient.coordinates
     keep = np.isin(start.coordinates, admitted)
     start = SparseVector(start.coordinates[keep], start.values[keep])
     blocks = oracle.blocks()
     blocks.restart(start)
     everything = np.arange(len(blocks.sizes))
     found = blocks.descend(everything, rule(lam, max_trials=0), budget=10**9)
-    loss = go_to(oracle, start)
-    assert blocks.loss() == pytest.approx(loss, rel=1e-12)
-    w, g = dense(start, oracle.n_coordinates), full_gradient(oracle)
-    inside = np.isin(np.arange(len(w)), admitted)
-    subgradient = np.where(inside, np.abs(ElasticNet(lam).min_norm_subgradient(w, g)), 0.0)
+    point = go_to(oracle, start)
+    assert blocks.loss() == pytest.approx(point.value, rel=1e-12)
+    w, g = dense(start, oracle.n_coordinates), full_gradient(point, oracle.n_coordinates)
+    everywhere = np.arange(len(w))
+    inside = np.isin(everywhere, admitted)
+    smallest = ElasticNet(lam).on(everywhere).min_norm_subgradient(w, g)
+    subgradient = np.where(inside, np.abs(smallest), 0.0)
     bounds = np.concatenate([[0], np.cumsum(blocks.sizes)])
     expected = [subgradient[a:b].max() for a, b in itertools.pairwise(bounds)]
     np.testing.assert_allclose(found.violation, expected, atol=1e-9)
@@ -57,8 +58,8 @@ def test_scores_and_losses_stay_exact_over_many_moves(name):
     for _ in range(20):
         blocks.descend(everything, rule(lam), budget=10**9)
         w = blocks.weights()
-        assert blocks.loss() == pytest.approx(go_to(oracle, w), rel=1e-11)
-        values.append(blocks.loss() + ElasticNet(lam).value(w.values))
+        assert blocks.loss() == pytest.approx(go_to(oracle, w).value, rel=1e-11)
+        values.append(blocks.loss() + ElasticNet(lam).value(w))
     assert np.all(np.diff(values) <= 1e-12 * values[1])
 
 
@@ -154,7 +155,7 @@ def test_scores_too_large_for_the_scaled_recursion():
     start = SparseVector(np.array([0, 1, 5]), np.array([900.0, -900.0, 700.0]))
     blocks = oracle.blocks()
     blocks.restart(start)
-    assert blocks.loss() == pytest.approx(go_to(oracle, start), rel=1e-12)
+    assert blocks.loss() == pytest.approx(go_to(oracle, start).value, rel=1e-12)
     x0 = _sparse_array(start, oracle.n_coordinates)
     result = minimize(oracle, 0.5, x0=x0, solver=BCD(), tol=1e-6, max_iter=2000)
     assert result.fun == pytest.approx(minimize(oracle, 0.5, tol=1e-8).fun, rel=1e-5)
@@ -168,8 +169,35 @@ def test_nothing_to_gain_is_reported():
 
 
 def test_a_function_lacks_blocks():
-    with pytest.raises(TypeError, match=r"FunctionOracle.*BlockOracle.*Missing: blocks\(\)"):
+    with pytest.raises(TypeError, match=r"FunctionOracle.*abilities\.Blocks.*Missing: blocks\(\)"):
         minimize(lambda w: (float(w @ w), 2 * w), 1.0, x0=np.ones(2), solver="bcd")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"lam": [1.0, 2.0]}, r"its own for each weight \(lam\)"),
+        ({"lam": 1.0, "l2": [0.0, 2.0]}, r"its own for each weight \(l2\)"),
+        ({"lam": 1.0, "upper": [1.0, 2.0]}, r"its own for each weight \(upper\)"),
+        ({"lam": 1.0, "lower": 0.0}, r"Separable with bounds"),
+    ],
+)
+@pytest.mark.parametrize("solver", ["bcd", "sgd"])
+def test_penalties_that_differ_by_weight_are_refused(solver, numbers, words):
+    n = small_chain(1).n_coordinates
+    given = {k: np.resize(v, n) if isinstance(v, list) else v for k, v in numbers.items()}
+    with pytest.raises(ValueError, match=rf"solver '{solver}' expects one lam.*{words}.*prox-gd"):
+        minimize(small_chain(1), penalty=Separable(**given), solver=solver)
+
+
+@pytest.mark.parametrize("solver", ["bcd", "sgd"])
+def test_a_separable_penalty_that_is_the_same_everywhere_is_an_elastic_net(solver):
+    oracle, lam = problem("chain-1")
+    one, other = (
+        minimize(oracle, penalty=penalty, solver=solver, tol=0.0, max_iter=5)
+        for penalty in (Separable(lam, 0.5), ElasticNet(lam, 0.5))
+    )
+    assert one.fun == other.fun
 
 
 @pytest.mark.parametrize("bad", [{"cooling": 1.0}, {"floor": 0.0}])

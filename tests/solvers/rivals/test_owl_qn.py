@@ -1,4 +1,4 @@
-"""OWL-QN: directions, orthants, the line search, and the dense limit."""
+"""OWL-QN: directions, orthants, penalties that differ by weight, and the dense limit."""
 
 from __future__ import annotations
 
@@ -7,90 +7,60 @@ import pytest
 from tests.rival_problems import problem
 
 from proxqn.minimization import minimize
-from proxqn.penalties import ElasticNet
-from proxqn.problem import MeteredOracle, SparseVector
-from proxqn.solvers.recording import Recorder
-from proxqn.solvers.rivals.owl_qn import OWLQN, InverseBFGS, _lowest, _Run
+from proxqn.penalties import ElasticNet, Separable
+from proxqn.problem.sparse import SparseVector
+from proxqn.solvers.rivals.inverse_bfgs import InverseBFGS
+from proxqn.solvers.rivals.owl_qn import OWLQN, Run
+from proxqn.solvers.standing import Goal, Standing
 
 
-def dense_inverse(pairs, n):
-    """H by the textbook's product form, from the same scaled identity."""
-    s, y = pairs[-1]
-    H = (s @ y) / (y @ y) * np.eye(n)
-    for s, y in pairs:
-        rho = 1.0 / (s @ y)
-        V = np.eye(n) - rho * np.outer(s, y)
-        H = V @ H @ V.T + rho * np.outer(s, s)
-    return H
+class Doubled:
+    """A memory whose directions are too long."""
+
+    def __init__(self):
+        inside = InverseBFGS(10)
+        self.append, self.clear, self.spread = inside.append, inside.clear, inside.spread
+        self.inside = inside
+
+    def __len__(self):
+        return len(self.inside)
+
+    def times(self, v):
+        return 2.2 * self.inside.times(v)
 
 
-@pytest.mark.parametrize("n_pairs", [1, 3, 6])
-def test_two_loop_recursion_is_the_product_form(n_pairs):
-    rng = np.random.default_rng(n_pairs)
-    A = rng.normal(size=(8, 8))
-    A = A @ A.T + np.eye(8)
-    memory, pairs = InverseBFGS(4), []
-    for _ in range(n_pairs):
-        s = rng.normal(size=8)
-        memory.append(s, A @ s)
-        pairs.append((s, A @ s))
-    v = rng.normal(size=8)
-    assert len(memory) == min(n_pairs, 4)
-    np.testing.assert_allclose(memory.times(v), dense_inverse(pairs[-4:], 8) @ v, rtol=1e-9)
+class Sideways:
+    """A memory whose H maps to something orthogonal, as Yu et al. construct; once."""
+
+    def __init__(self):
+        self.n_pairs = 1
+
+    def __len__(self):
+        return self.n_pairs
+
+    def clear(self):
+        self.n_pairs = 0
+
+    def times(self, v):
+        return np.zeros_like(v)
+
+    def append(self, s, y):
+        pass
 
 
-def test_a_memory_of_one_pair_keeps_one():
-    memory = InverseBFGS(1)
-    for k in (1.0, 2.0, 3.0):
-        memory.append(np.array([k, 0.0]), np.array([2.0 * k, 1.0]))
-    assert len(memory) == 1
-
-
-@pytest.mark.parametrize(("slope", "bend"), [(-2.0, 1.0), (-1.0, 5.0), (-3.0, 0.2)])
-def test_the_parabola_of_a_trial(slope, bend):
-    t = np.linspace(0.0, 20.0, 200_001)
-    lowest = t[(slope * t + bend * t**2).argmin()]
-    assert _lowest(slope, slope + bend) == pytest.approx(lowest, abs=2e-4)
-
-
-def test_a_trial_without_a_parabola():
-    assert _lowest(-1.0, -1.5) == np.inf  # falls faster than its slope
-    assert _lowest(-1.0, np.inf) == _lowest(-1.0, np.nan) == 0.0
+def run_with(memory, name, max_iter):
+    oracle, lam = problem(name)
+    standing = Standing(oracle, ElasticNet(lam), Goal(tol=0.0, max_iter=max_iter))
+    run = Run(OWLQN(), standing, memory)
+    return list(standing.solution(run.solve, SparseVector.empty()).trace)
 
 
 def test_directions_too_long_by_a_constant_cost_no_second_trials():
     """After a few searches the first trial is as long as the steps that were good."""
-    oracle, lam = problem("chain-2")
-    record = Recorder(MeteredOracle(oracle), ElasticNet(lam), tol=0.0, max_iter=25, callback=None)
-    run = _Run(OWLQN(), record)
-    direction = run._direction
-
-    def doubled(pseudo):
-        p = direction(pseudo)
-        return None if p is None else 2.2 * p
-
-    run._direction = doubled  # type: ignore[method-assign]
-    rows = list(record.solution(run.solve, SparseVector.empty()).trace)
+    rows = run_with(Doubled(), "chain-2", 25)
     assert len(rows) == 26
     assert sum(row.trials for row in rows[5:]) <= 1.15 * len(rows[5:])
     assert np.median([row.step for row in rows[5:]]) < 0.7
-
-
-def test_pairs_without_positive_curvature_are_left_out():
-    memory = InverseBFGS(4)
-    memory.append(np.array([1.0, 0.0]), np.array([-1.0, 0.0]))
-    memory.append(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-    assert len(memory) == 0
-
-
-def test_spreading_keeps_products_on_known_entries():
-    memory = InverseBFGS(3)
-    memory.append(np.array([1.0, 2.0]), np.array([2.0, 1.0]))
-    before = memory.times(np.array([1.0, -1.0]))
-    memory.spread(np.array([0, -1, 1]))
-    after = memory.times(np.array([1.0, 0.0, -1.0]))
-    np.testing.assert_allclose(after[[0, 2]], before)
-    assert after[1] == 0.0
 
 
 def test_signs_change_only_through_zero():
@@ -138,18 +108,39 @@ def test_a_rejected_direction_clears_the_memory_and_says_so():
 
 
 def test_steepest_descent_follows_a_direction_that_turns_away():
+    before, after = run_with(Sideways(), "chain-1", 1)
+    assert "nearly orthogonal" in after.event
+    assert after.objective < before.objective
+
+
+@pytest.mark.parametrize("dense_limit", [0, 20_000_000])
+@pytest.mark.parametrize("free", [0.0, 0.3])
+def test_lambda_and_ridge_may_differ_by_weight(dense_limit, free):
     oracle, lam = problem("chain-1")
-    record = Recorder(MeteredOracle(oracle), ElasticNet(lam), tol=0.0, max_iter=1, callback=None)
-    run = _Run(OWLQN(), record)
-    record.begin(SparseVector.empty())
-    at, _ = record.look(-1.0, SparseVector.empty(), record.point.loss)
-    # H maps the pseudo-gradient to something orthogonal to it, as Yu et al. construct.
-    run.memory.times = lambda v: np.zeros_like(v)  # type: ignore[method-assign]
-    run.memory._pairs = [(at.w, at.w, 1.0)]
-    trial, event = run._iterate(at)
-    assert trial is not None
-    assert "nearly orthogonal" in event
-    assert trial.objective < record.point.objective
+    n, rng = oracle.n_coordinates, np.random.default_rng(0)
+    own = lam * rng.uniform(0.2, 2.0, n) * (rng.random(n) >= free)
+    penalty = Separable(own, np.where(np.arange(n) % 3, 0.0, 2.0))
+    best = minimize(oracle, penalty=penalty, tol=1e-9, max_iter=3000)
+    result = minimize(
+        oracle, penalty=penalty, solver=OWLQN(dense_limit=dense_limit), tol=1e-7, max_iter=5000
+    )
+    assert best.success
+    assert result.success
+    assert result.fun == pytest.approx(best.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("upper", [2.0, "each its own"])
+def test_bounds_are_refused(upper):
+    oracle, lam = problem("chain-1")
+    bound = np.linspace(0.0, 1.0, oracle.n_coordinates) if upper == "each its own" else upper
+    with pytest.raises(ValueError, match=r"'owl-qn' expects weights without bounds; got Separable"):
+        minimize(oracle, penalty=Separable(lam, upper=bound), solver="owl-qn")
+
+
+def test_infinite_bounds_are_none():
+    oracle, lam = problem("chain-1")
+    unbounded = Separable(lam, upper=np.full(oracle.n_coordinates, np.inf))
+    assert minimize(oracle, penalty=unbounded, solver="owl-qn", tol=1e-3).success
 
 
 @pytest.mark.parametrize("bad", [{"memory": 0}, {"sigma": 0.0}, {"beta": 1.0}])

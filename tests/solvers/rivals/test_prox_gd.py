@@ -7,8 +7,9 @@ import pytest
 from tests.rival_problems import problem, small_chain
 
 from proxqn.minimization import lambda_max, minimize
-from proxqn.penalties import ElasticNet
-from proxqn.solvers.certificate.bound import Status
+from proxqn.penalties import ElasticNet, Separable
+from proxqn.problem.oracle import NOTHING
+from proxqn.run.status import Status
 from proxqn.solvers.rivals.prox_gd import ProxGD
 
 
@@ -23,7 +24,7 @@ def test_orthogonal_lasso_has_a_closed_form(accelerated):
         quadratic(np.eye(4), b), 1.0, x0=np.zeros(4), solver=ProxGD(accelerated), tol=1e-10
     )
     assert result.status is Status.KKT
-    np.testing.assert_allclose(result.x, ElasticNet(1.0).prox(b, 1.0), atol=1e-9)
+    np.testing.assert_allclose(result.x, ElasticNet(1.0).on(NOTHING).prox(b, 1.0), atol=1e-9)
 
 
 def test_one_step_is_exact_where_the_curvature_is_constant():
@@ -93,6 +94,51 @@ def test_only_variables_that_can_move_are_looked_at():
     lam = 0.5 * lambda_max(oracle)
     result = minimize(oracle, lam, solver="prox-gd", tol=1e-5, max_iter=2000)
     assert max(row.working_set for row in result.trace) < oracle.n_coordinates
+
+
+def penalty_of(kind, n):
+    """Return a penalty whose numbers differ from weight to weight."""
+    rng = np.random.default_rng(n)
+    lam = rng.uniform(0.2, 2.0, n)
+    if "unpenalised" in kind:
+        lam[::5] = 0.0
+        return Separable(lam, 1.0 if "ridge" in kind else 0.0)
+    if kind == "non-negative":
+        return Separable(lam, lower=0.0)
+    if kind == "a box":
+        return Separable(lam, lower=-0.3, upper=np.where(np.arange(n) % 2, 0.1, np.inf))
+    return Separable(lam, np.where(np.arange(n) % 3, 0.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    "kind", ["each its own", "a ridge, some unpenalised", "non-negative", "a box"]
+)
+@pytest.mark.parametrize("accelerated", [False, True])
+def test_any_separable_penalty_has_the_optimum_of_prox_qn(accelerated, kind):
+    oracle, _ = problem("chain-1")
+    penalty = penalty_of(kind, oracle.n_coordinates)
+    best = minimize(oracle, penalty=penalty, tol=1e-9, max_iter=3000)
+    result = minimize(oracle, penalty=penalty, solver=ProxGD(accelerated), tol=1e-6, max_iter=5000)
+    assert best.success
+    assert result.success
+    assert result.fun == pytest.approx(best.fun, rel=1e-5)
+    w, local = result.x.toarray(), penalty.on(np.arange(oracle.n_coordinates))
+    assert ((local.lower <= w) & (w <= local.upper)).all()
+
+
+def test_what_is_proved_of_the_extrapolation_is_returned_where_no_gap_is_known():
+    oracle, _ = problem("chain-1")
+    penalty = penalty_of("unpenalised", oracle.n_coordinates)
+    result = minimize(
+        oracle, penalty=penalty, solver=ProxGD(accelerated=True), tol=1e-2, max_iter=5000
+    )
+    assert result.status is Status.UNPENALISED
+    w = result.weights
+    g = oracle.at(w).gradient(np.arange(oracle.n_coordinates))
+    local = penalty.on(np.arange(oracle.n_coordinates))
+    found = np.abs(local.min_norm_subgradient(w.dense(len(g)), g)).max()
+    assert found == pytest.approx(result.kkt, rel=1e-6)
+    assert found <= 1e-2 * penalty.least
 
 
 @pytest.mark.parametrize("bad", [{"curvature": 0.0}, {"growth": 1.0}, {"relaxation": 0.0}])

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from proxqn import ChainCRF
-from proxqn.estimators.input.sequences import Tokens
+from proxqn.estimators.input.tokens import Tokens
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
 Y = np.array(["a", "b", "a", "b"])

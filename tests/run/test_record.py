@@ -1,0 +1,84 @@
+"""The record of a run while it goes: rows that are added, amended and shown."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from proxqn.problem.meter import OPERATIONS, Calls
+from proxqn.problem.sparse import SparseVector
+from proxqn.run.clock import Clock
+from proxqn.run.record import Record
+
+FACTS = {"objective": 3.0, "gap": math.inf, "nnz": 2}
+
+
+def test_a_row_has_what_it_is_told_where_it_stands_and_what_was_spent():
+    calls = Calls()
+    record = Record(calls)
+    record.iteration, record.epoch = 4, 2
+    calls.charge(("forward", "backward"), 0.5, 1.25)
+    with record.clock.timed("inner"):
+        pass
+    record.append(**FACTS, step=0.25)
+    row = record.trace[-1]
+    assert (row.objective, row.nnz, row.step) == (3.0, 2, 0.25)
+    assert (row.iteration, row.epoch) == (4, 2)
+    assert (row.calls["forward"], row.calls["backward"], row.calls["sweep"]) == (0.5, 0.5, 0.0)
+    assert row.phase_seconds["forward"] == 1.25
+    assert row.phase_seconds["inner"] == record.clock.phases["inner"]
+    assert set(row.calls) == set(OPERATIONS)
+
+
+def test_what_is_not_known_says_so():
+    record = Record(Calls())
+    record.append(**FACTS)
+    row = record.trace[-1]
+    assert (row.kkt, row.certified, row.working_set) == (math.inf, False, 0)
+    assert math.isnan(row.step)
+    assert row.event == ""
+
+
+def test_rows_keep_the_calls_of_their_time():
+    calls = Calls()
+    record = Record(calls)
+    record.append(**FACTS)
+    calls.charge(("sweep",), 1.0, 0.0)
+    record.append(**FACTS)
+    assert [row.calls["sweep"] for row in record.trace] == [0.0, 1.0]
+
+
+def test_amending_changes_the_last_row_and_charges_it():
+    calls = Calls()
+    record = Record(calls)
+    record.append(**FACTS)
+    record.append(**FACTS)
+    calls.charge(("sweep",), 1.0, 0.0)
+    record.amend(kkt=0.5, certified=True)
+    first, last = record.trace
+    assert (first.kkt, first.calls["sweep"]) == (math.inf, 0.0)
+    assert (last.kkt, last.certified, last.calls["sweep"]) == (0.5, True, 1.0)
+    assert last.objective == 3.0
+    assert len(record.trace) == 2
+
+
+@pytest.mark.parametrize(("answer", "ends"), [(None, False), (False, False), (True, True)])
+def test_the_callback_is_shown_the_last_row_and_may_ask_for_an_end(answer, ends):
+    seen = []
+    record = Record(Calls(), lambda row: seen.append(row) or answer)
+    record.append(**FACTS)
+    assert record.show(SparseVector.empty()) is ends
+    assert seen == [record.trace[-1]]
+
+
+def test_without_a_callback_nothing_asks_for_an_end():
+    record = Record(Calls())
+    record.append(**FACTS)
+    assert record.show(SparseVector.empty()) is False
+    assert "evaluation" not in record.clock.phases  # no one to be shown anything
+
+
+def test_a_part_of_a_run_shares_its_clock():
+    clock = Clock()
+    assert Record(Calls(), clock=clock).clock is clock
