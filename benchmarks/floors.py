@@ -24,11 +24,9 @@ from benchmarks.versions import fingerprint_of_sources, machine
 
 from benchmarks import ceilings, kernel_times, problems
 
-EXP = 16  # vector operations of one exponential (cpp/simd.hpp): 12 of the polynomial, 4 around it
-DOUBLE, INDEX = (
-    8,
-    4,
-)  # bytes; the rates measured are of doubles, twice as many floats fit a register
+# Vector operations of an exponential: 12 of the polynomial, 4 around it (cpp/base/exponential.hpp).
+EXP = 16
+DOUBLE, INDEX = 8, 4  # bytes; rates are of doubles, twice as many floats fit a register
 
 
 def floors(s: Sizes, c: Ceilings) -> dict[str, tuple[float, float]]:

@@ -49,19 +49,20 @@ def _measure(
     w = _plausible_weights(oracle, nonzeros)
     calls: dict[str, list[float]] = {}
 
-    def timed(name: str, call: Any) -> None:
+    def timed(name: str, call: Any) -> Any:
         started = time.perf_counter()
-        call()
+        found = call()
         calls.setdefault(name, []).append(1e3 * (time.perf_counter() - started))
+        return found
 
     for _ in range(7):
-        oracle.reset()
-        timed("move", lambda: oracle.move(w))
-        timed("forward", lambda: oracle.value_at(1.0))
-        timed("backward", lambda: oracle.accept(1.0))
-        timed("gradient", lambda: oracle.gradient(w.coordinates))
+        start = oracle.at(SparseVector.empty())
+        line = timed("move", lambda: start.along(w))  # noqa: B023 - called at once
+        timed("forward", lambda: line.value(1.0))  # noqa: B023
+        point = timed("backward", lambda: line.accept(1.0))  # noqa: B023
+        timed("gradient", lambda: point.gradient(w.coordinates))  # noqa: B023
     for _ in range(3):
-        timed("sweep", lambda: oracle.sweep(1.0))
+        timed("sweep", lambda: point.sweep(1.0))
     best = {name: min(times) for name, times in calls.items()}
     sweep = best.pop("sweep")
     row = {"varied": what, "size": size, "entries": oracle.data.n_entries}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from benchmarks.problems import Spec
 
 from proxqn import _kernels
 from proxqn.losses.chain.kernel import chain_kernel
+from proxqn.losses.chain.loss import ChainLoss
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
-from proxqn.losses.chain.scores import SingleScores
 from proxqn.penalties import ElasticNet
-from proxqn.problem import SparseVector
+from proxqn.problem import Line, Point, SparseVector
 from proxqn.solvers.prox_qn import ProxQN
 
 TOL = 1e-4
@@ -81,7 +82,7 @@ def measure(
     problem: Problem, spec: Spec, repetitions: int, *, single: bool
 ) -> tuple[Sizes, dict[str, float]]:
     """Solve to a gap of 1e-4 or for 120 iterations, then time every kernel there."""
-    oracle = ChainOracle(
+    exact = ChainOracle(
         problem.X,
         problem.y,
         problem.lengths,
@@ -90,17 +91,21 @@ def measure(
     )
     recorder: Any = KernelRecorder()
     solution = ProxQN(single=single).minimize(
-        oracle,
+        exact,
         ElasticNet(spec.lam, 0.0),
         SparseVector.empty(),
         tol=TOL,
         max_iter=MAX_ITERATIONS,
         kernels=recorder,
     )
-    oracle.set_single(single)
-    working = _working_set(oracle, solution.weights, spec.lam)
-    sizes = _sizes(problem, oracle, working, recorder, solution.weights)
-    times = _oracle_times(oracle, working, spec.lam, repetitions)
+    rounded = exact.rounded() if single else None
+    oracle = rounded or exact
+    point = oracle.at(solution.weights)
+    near = point.sweep(NEAR * spec.lam, solution.weights.coordinates)
+    working = near.gradient.coordinates
+    products = _Products(problem, oracle, in_floats=rounded is not None)
+    sizes = _sizes(products, working, recorder, solution.weights)
+    times = _oracle_times(point, working, spec.lam, repetitions)
     times["Viterbi"] = _viterbi(oracle, problem, solution.weights, repetitions)
     inner, passes = _inner(recorder.descent, repetitions)
     times["inner coordinate descent"] = inner
@@ -110,24 +115,39 @@ def measure(
     return replace(sizes, passes=passes), times
 
 
-def _working_set(oracle: ChainOracle, weights: SparseVector, lam: float) -> Any:
-    """Return the nonzero coordinates and those near the threshold; the oracle is left there."""
-    oracle.reset()
-    oracle.move(weights)
-    oracle.value_at(1.0)
-    oracle.accept(1.0)
-    near = oracle.sweep(NEAR * lam).gradient.coordinates
-    return np.union1d(near, weights.nonzero().coordinates).astype(np.int64)
+@dataclass(frozen=True)
+class _Products:
+    """Products with the data, in one of two precisions."""
+
+    problem: Problem
+    oracle: ChainLoss
+    in_floats: bool
+
+    @property
+    def counts(self) -> Any:
+        """Entries of each feature."""
+        return np.diff(self.oracle.data.start)
+
+    def adds(self, working: Any) -> int:
+        """Count by eights of labels: an entry adds all eight, bits add four features of a label.
+
+        In single precision the frequent labels come first.
+        """
+        L, n_tokens = self.oracle.n_labels, self.oracle.layout.n_tokens
+        rank = np.arange(L)
+        if self.in_floats:
+            occurs = np.bincount(self.problem.y, minlength=L)
+            rank[np.argsort(-occurs, kind="stable")] = np.arange(L)
+        eights, n_labels = np.unique(
+            working // L * L + rank[working % L] // 8, return_counts=True
+        )  # fewer than L eights, so the numbers are apart
+        return int(np.minimum(8 * self.counts[eights // L], n_labels * n_tokens / 4).sum())
 
 
 def _sizes(
-    problem: Problem,
-    oracle: ChainOracle,
-    working: Any,
-    recorder: KernelRecorder,
-    weights: SparseVector,
+    products: _Products, working: Any, recorder: KernelRecorder, weights: SparseVector
 ) -> Sizes:
-    counts = np.diff(oracle.data.start)
+    problem, oracle, counts = products.problem, products.oracle, products.counts
     L = oracle.n_labels
     columns = working[working < oracle.data.n_columns * L] // L
     rows = recorder.descent[2]
@@ -140,8 +160,8 @@ def _sizes(
         E_A=int(counts[columns].sum()),
         E_features=int(counts[np.unique(columns)].sum()),
         columns=len(np.unique(columns)),
-        adds=_adds(oracle, working[: len(columns)], counts),
-        real=4 if oracle.single else 8,
+        adds=products.adds(working[: len(columns)]),
+        real=4 if products.in_floats else 8,
         n_inner=rows.shape[0],
         m=recorder.descent[3],
         inner_real=rows.itemsize,
@@ -154,41 +174,34 @@ def _pairs(transitions: Any) -> int:
     L = len(transitions)
     listed = np.where((transitions < LEAST_LISTED).any(axis=0), L, (transitions != 0.0).sum(axis=0))
     n = int(listed.sum())
-    return n + L if 8 * n + 10 * L < L * L else L * L  # the rule of cpp/listed_product.hpp
+    pays = 8 * n + 10 * L < L * L  # the rule of cpp/chain/sparse_transitions.hpp
+    return n + L if pays else L * L
 
 
-def _adds(oracle: ChainOracle, working: Any, counts: Any) -> int:
-    """Count by eights of labels: an entry adds all eight, bits add four features of a label."""
-    L = oracle.n_labels
-    scores = oracle._scores
-    rank = scores._rank if isinstance(scores, SingleScores) else np.arange(L)
-    eights, n_labels = np.unique(
-        working // L * L + rank[working % L] // 8, return_counts=True
-    )  # fewer than L eights, so the numbers are apart
-    return int(np.minimum(8 * counts[eights // L], n_labels * oracle.layout.n_tokens / 4).sum())
+def _oracle_times(point: Point, working: Any, lam: float, repetitions: int) -> dict[str, float]:
+    """Time a step from the point and what is asked where it ends, in the order of an iteration.
 
-
-def _oracle_times(
-    oracle: ChainOracle, working: Any, lam: float, repetitions: int
-) -> dict[str, float]:
+    So caches are as they would be.
+    """
     direction = SparseVector(working, np.full(len(working), TINY))
-    steps: dict[str, Callable[[], Any]] = {
-        "score update": lambda: oracle.move(direction),
-        "forward": lambda: oracle.value_at(1.0),
-        "backward and marginals": lambda: oracle.accept(1.0),
-        "partial gradient": lambda: oracle.gradient(working),
-        "full sweep": lambda: oracle.sweep(lam),
-    }
-    found = dict.fromkeys(steps, np.inf)
-    for _ in range(repetitions):  # in the order of an iteration: caches are as they would be
-        for name, step in steps.items():
-            found[name] = min(found[name], least(step, 1))
+    found: dict[str, float] = {}
+
+    def timed(name: str, step: Callable[[], Any]) -> Any:
+        began = time.process_time()
+        result = step()
+        found[name] = min(found.get(name, np.inf), time.process_time() - began)
+        return result
+
+    for _ in range(repetitions):
+        line: Line = timed("score update", partial(point.along, direction))
+        timed("forward", partial(line.value, 1.0))
+        point = timed("backward and marginals", partial(line.accept, 1.0))
+        timed("partial gradient", partial(point.gradient, working))
+        timed("full sweep", partial(point.sweep, lam))
     return found
 
 
-def _viterbi(
-    oracle: ChainOracle, problem: Problem, weights: SparseVector, repetitions: int
-) -> float:
+def _viterbi(oracle: ChainLoss, problem: Problem, weights: SparseVector, repetitions: int) -> float:
     coef, transitions = oracle.unpack(weights)
     layout = oracle.layout
     scores = np.zeros((oracle.n_labels, layout.stride))

@@ -91,10 +91,8 @@ class Judge:
                 f"{run.peer} has {found} weights, {len(weights.values)} of which belong to "
                 f"{self._spec.name}; expected the same problem."
             )
-        self.oracle.reset()
-        self.oracle.move(weights)
         penalty = self._spec.lam * float(np.abs(weights.values).sum())
-        return self.oracle.value_at(1.0) + penalty
+        return self.oracle.at(weights).value + penalty
 
 
 def measure(

@@ -25,7 +25,7 @@ from proxqn import ChainCRF
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.vocabulary import Vocabulary
 from proxqn.io.model_file import load_with_encoder, save
-from proxqn.solvers.certificate.bound import Status
+from proxqn.run.status import Status
 
 
 def large_model(n_features: int) -> tuple[ChainCRF, SequenceEncoder]:

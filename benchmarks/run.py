@@ -1,11 +1,13 @@
 """Side by side with installed peers: run, analyse, plot.
 
     python -m benchmarks.run [--problems ocr-100,...] [--peers prox-qn,python-crfsuite,...]
-                             [--quick] [--out DIR] [--max-iterations ocr-100=240] [--fresh]
+                             [--quick] [--out DIR] [--pages DIR] [--fresh]
+                             [--max-iterations ocr-100=240]
 
-Every trainer runs alone, in a process of its own, on one thread. Runs are kept in ``DIR/runs`` and
-reused while problem, flags, versions and machine are the same; so an interrupted benchmark goes on
-where it was, and a second one only draws. ``--analyse-only`` trains nothing.
+Every trainer runs alone, in a process of its own, on one thread. Runs are kept in
+``DIR/runs.jsonl`` and reused while problem, flags, versions and machine are the same; so an
+interrupted benchmark goes on where it was, and a second one only draws. ``--analyse-only`` trains
+nothing. Report, table and figure go to ``out/benchmarks``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from benchmarks.versions import fingerprint_of_problem, machine, versions
 from benchmarks import plot, problems, tables, trainers
 
 RESULTS = REPOSITORY / "benchmarks" / "results"
+PAGES = REPOSITORY / "out" / "benchmarks"
 
 
 def say(text: str) -> None:
@@ -128,7 +131,7 @@ def write(analyses: list[Analysis], folder: Path) -> None:
     (folder / "report.md").write_text(report)
     (folder / "readme_table.md").write_text(tables.readme(analyses) + "\n")
     for path in plot.draw(analyses, folder):
-        say(f"wrote {path.name}")
+        say(f"wrote {path}")
 
 
 def parse() -> argparse.Namespace:
@@ -139,6 +142,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--peers", help=", ".join(trainers.TRAINERS))
     parser.add_argument("--quick", action="store_true", help="small problems, a few minutes")
     parser.add_argument("--out", type=Path, help="default: benchmarks/results, or results/quick")
+    parser.add_argument("--pages", type=Path, help="default: out/benchmarks, or OUT/pages")
     parser.add_argument("--fresh", action="store_true", help="run again what is stored")
     parser.add_argument("--analyse-only", action="store_true", help="tables of stored runs")
     parser.add_argument("--rival-seconds", type=float, help="for each other solver of ours")
@@ -150,6 +154,7 @@ def parse() -> argparse.Namespace:
     args.our_seconds = args.our_seconds or (15.0 if args.quick else 300.0)
     args.rival_seconds = args.rival_seconds or (3.0 if args.quick else 120.0)
     args.out = args.out or (RESULTS / "quick" if args.quick else RESULTS)
+    args.pages = args.pages or (PAGES if args.out == RESULTS else args.out / "pages")
     return args
 
 
@@ -164,7 +169,7 @@ def main() -> None:
         for name, records in stored(args, store).items()
     ]
     if analyses:
-        write(analyses, args.out)
+        write(analyses, args.pages)
     else:
         say("nothing to show: no run has been made and none is stored")
 

@@ -1,8 +1,9 @@
-"""Runs on disk: one JSON file a (problem, trainer), reused while nothing it depends on changes."""
+"""Runs on disk: a line of JSON a (problem, trainer), reused while nothing it depends on changes."""
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,35 +12,36 @@ from benchmarks.measure import Record
 
 
 class Store:
-    """A folder of runs."""
+    """The file ``runs.jsonl`` in a folder: what tables and figures are made of."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "runs"
+        self.file = folder / "runs.jsonl"
 
     def find(self, key: dict[str, Any], problem: str, trainer: str) -> Record | None:
         """Return the stored run if it has the same digest, flags, versions and machine."""
-        path = self._path(problem, trainer)
-        if not path.exists():
-            return None
-        record = _read(path)
-        same = all(getattr(record, name) == value for name, value in key.items())
-        return record if same else None
+        for record in self.records():
+            if (record.problem, record.trainer) == (problem, trainer):
+                same = all(getattr(record, name) == value for name, value in key.items())
+                return record if same else None
+        return None
 
     def save(self, record: Record) -> Path:
         """Write a run, in place of an older one of the same trainer on the same problem."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(record.problem, record.trainer)
-        lines = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in asdict(record).items()]
-        path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-        return path
+        kept = {(each.problem, each.trainer): each for each in self.records()}
+        kept[record.problem, record.trainer] = record
+        lines = [
+            json.dumps(asdict(kept[name]), ensure_ascii=False, separators=(",", ":"))
+            for name in sorted(kept)
+        ]
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.file.with_suffix(".part")
+        beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(beside, self.file)
+        return self.file
 
     def records(self) -> list[Record]:
         """Return all stored runs."""
-        return [_read(path) for path in sorted(self.folder.glob("*.json"))]
-
-    def _path(self, problem: str, trainer: str) -> Path:
-        return self.folder / f"{problem}.{trainer}.json"
-
-
-def _read(path: Path) -> Record:
-    return Record(**json.loads(path.read_text()))
+        if not self.file.exists():
+            return []
+        text = self.file.read_text(encoding="utf-8")
+        return [Record(**json.loads(line)) for line in text.splitlines()]

@@ -12,7 +12,7 @@ from benchmarks.data import REPOSITORY
 from benchmarks.peers.problem import Problem
 from benchmarks.trainers import Trainer
 
-SOURCES = ("src/proxqn/**/*.py", "cpp/*")  # what our own runs depend on
+SOURCES = ("src/proxqn/**/*.py", "cpp/**/*.?pp")  # what our own runs depend on
 
 
 def fingerprint_of_sources() -> str:

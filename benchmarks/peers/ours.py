@@ -15,10 +15,9 @@ import numpy as np
 from proxqn import __version__
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.minimization import Solver, minimize
-from proxqn.problem import SparseVector
 from proxqn.run.trace import Row
+from proxqn.run.watch import Iterate, Watcher
 from proxqn.solvers.prox_qn import ProxQN
-from proxqn.solvers.recording import Iterate, Watcher
 
 from .command_line import parser
 from .memory import peak_bytes
@@ -84,8 +83,7 @@ def train(
     # A run that the watcher ends in single precision is measured once more in double.
     watcher.history[-1] = replace(watcher.history[-1], logged_objective=result.fun)
     peak = max(peak_bytes(), prepare_peak)
-    found = SparseVector(result.x.coords[0].astype(np.int64), result.x.data)
-    coef, transitions = oracle.unpack(found)
+    coef, transitions = oracle.unpack(result.weights)
     return PeerRun(
         peer=f"proxqn {__version__} {solver}",
         lam=lam,

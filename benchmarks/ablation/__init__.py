@@ -1,0 +1,1 @@
+"""What each idea of the solver brings: ``python -m benchmarks.ablation``."""
