@@ -2,14 +2,20 @@
 #   make demo   set up, train the paper's OCR model on the bundled data, show the result; demo-all: three λ
 #   make test   set up, lint, type-check, run all tests
 #   make fuzz   the property tests on new random examples
-#   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes
+#   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes;
+#               bench-all: all problems and peers (hours); bench-pages: picture and report of the kept runs;
+#               bench-ablation: the solver without each of its ideas, and docs/ablation.md (an hour and a half on
+#               two cores; six minutes on sixteen)
+#   make replicate  the paper's figures and tables (an hour; DATA=folder of the LSHTC challenge);
+#                   replicate-quick: small data, a minute. Pages in out/
+#   make lint   ruff and mypy alone
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-CPP    := $(wildcard cpp/*.hpp cpp/*.cpp)
+CPP    := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inc')
 
-.PHONY: demo demo-all test fuzz bench bench-quick bench-all lint clean
+.PHONY: demo demo-all test fuzz bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -31,9 +37,14 @@ test: lint
 fuzz: $(STAMP)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(shell grep -rl hypothesis tests --include='test_*.py')
 
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
@@ -43,8 +54,28 @@ bench-all: $(STAMP)
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.hierarchy
 
+bench-pages: $(STAMP)
+	$(BIN)/python -m benchmarks.run --analyse-only > /dev/null
+	cp out/benchmarks/benchmark.svg docs/benchmark.svg
+
+# Finished runs are kept here as well.
+bench-ablation: $(STAMP)
+	$(BIN)/python -m benchmarks.ablation
+	$(BIN)/python -m benchmarks.ablation.page > /dev/null
+
 bench-quick: $(STAMP)
 	$(BIN)/python -m benchmarks.run --quick
+
+# Finished runs are kept: after an interruption the same command goes on.
+replicate: $(STAMP)
+	$(BIN)/python -m replication ocr --jobs 2 --resume
+	$(BIN)/python -m replication lshtc --generated $(if $(DATA),--data $(DATA)) --resume
+	$(BIN)/python -m replication theory
+
+replicate-quick: $(STAMP)
+	$(BIN)/python -m replication ocr --quick --resume
+	$(BIN)/python -m replication lshtc --quick --resume
+	$(BIN)/python -m replication theory --quick
 
 clean:
 	rm -rf $(VENV) build
