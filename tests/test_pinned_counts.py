@@ -46,19 +46,19 @@ PINNED = {  # forward, backward, sweeps
     "tree, default": (42.0, 40.0, 10.0),
     "tree, paper": (77.0, 64.0, 7.0),
     "tree, boxed": (16.0, 15.0, 7.0),
-    "tree, a lam each": (91.0, 74.0, 9.0),
+    "tree, a lam each": (112.0, 80.0, 10.0),
     "tree, ridges": (66.0, 62.0, 10.0),
     "tree, prox-gd": (184.0, 160.0, 160.0),
     "tree, owl-qn": (42.0, 38.0, 38.0),
     "chain, default": (29.0, 24.0, 8.0),
-    "chain, paper": (226.0, 184.0, 8.0),
+    "chain, paper": (192.0, 146.0, 11.0),
     "chain, boxed": (14.0, 13.0, 7.0),
     "chain, a lam each": (74.0, 48.0, 10.0),
     "chain, ridges": (38.0, 34.0, 9.0),
     "chain, prox-gd": (404.0, 351.0, 351.0),
     "chain, owl-qn": (83.0, 77.0, 77.0),
-    "large chain, default": (29.15, 29.0, 9.3),
-    "large chain, paper": (167.0, 133.0, 8.0),
+    "large chain, default": (28.85, 28.7, 9.3),
+    "large chain, paper": (160.0, 125.0, 10.0),
 }
 
 

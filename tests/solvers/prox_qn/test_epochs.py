@@ -17,7 +17,7 @@ from proxqn.solvers.working_set import WorkingSet
 def test_it_ends_at_a_fraction_of_the_violation_it_began_with():
     here = Epochs(0.1)
     here.begin(10.0, 3, drawing=False)
-    assert not here.over(1.01, 500)
+    assert not here.over(1.01, 5)
     assert here.over(1.0, 4)
     assert here.reached(0.99)
 
@@ -45,7 +45,24 @@ def test_short_epochs_do_not_tighten_what_comes_after_the_draws():
         here.begin(10.0, 8 * i, drawing=True)
     here.begin(10.0, 40, drawing=False)
     assert here.reached(1.0)
-    assert not here.over(1.01, 1000)  # no last iteration either
+    assert not here.over(1.01, 49)  # no last iteration so soon either
+
+
+@pytest.mark.parametrize("begun", [0, 100, 700, 20_000])
+def test_a_look_always_comes(begun):
+    """However little the violation falls, and never much later than a tenth of all so far."""
+    here = Epochs(0.1)
+    here.begin(10.0, begun, drawing=False)
+    last = next(i for i in range(begun + 1, 2 * begun + 100) if here.over(5.0, i))
+    assert begun + 10 <= last <= begun + max(20, 0.1 * begun)
+
+
+def test_an_epoch_that_did_not_get_to_its_tolerance_does_not_tighten_the_next():
+    here = Epochs(0.1)
+    here.begin(10.0, 0, drawing=False)
+    assert here.over(5.0, 1000)
+    here.begin(8.0, 1000, drawing=False)
+    assert here.reached(0.8)
 
 
 def test_it_may_be_told_to_end():

@@ -1,7 +1,9 @@
 """When an epoch ends, and how many variables the first ones take in.
 
 An epoch begins with a look at all variables and ends once the violation on its working set is a
-fraction of what it was over all of them. With drawn curvature it lasts a few steps: draws are worth
+fraction of what it was over all of them, or after a tenth of the iterations so far: what is left
+may not be seen from inside. So the last look is never late by more, and looks stay cheap: a sweep
+costs less than an iteration. With drawn curvature an epoch lasts a few steps: draws are worth
 renewing. From w = 0, where nearly every derivative exceeds λ and few will in the end, the first
 epochs take in only the largest.
 """
@@ -17,6 +19,7 @@ from proxqn.problem.oracle import Oracle
 from proxqn.solvers.working_set import WorkingSet
 
 _DRAWN_STEPS = 8  # iterations until all variables are looked at
+_PAIRED_STEPS, _LATE = 16, 0.1  # the same with pairs; of the iterations so far, if that is more
 _MIN_FIRST = 1000  # variables
 _FIRST_A_SAMPLE = 8  # variables
 
@@ -35,15 +38,17 @@ class Epochs:
         self._cooling = cooling
         self._tolerance = math.inf  # of the violation on the working set
         self._until = math.inf  # the iteration at which to look again whatever has been reached
+        self._cut_short = False  # whether an epoch of pairs ended before its tolerance
         self._drawing = False
 
     def begin(self, violation: float, iteration: int, *, drawing: bool) -> None:
         """Set the tolerance of an epoch, given the violation over all variables."""
         if self._drawing and not drawing:
             self._tolerance = math.inf  # short epochs had tightened it
-        self._tolerance = self._cooling * min(self._tolerance, violation)
-        self._until = iteration + _DRAWN_STEPS if drawing else math.inf
-        self._drawing = drawing
+        before = self._tolerance / self._cooling if self._cut_short else self._tolerance
+        self._tolerance = self._cooling * min(before, violation)
+        self._until = iteration + (_DRAWN_STEPS if drawing else _paired_steps(iteration))
+        self._cut_short, self._drawing = False, drawing
 
     def end_after(self, iteration: int) -> None:
         """Look at all variables again after this iteration."""
@@ -55,7 +60,14 @@ class Epochs:
 
     def over(self, violation: float, iteration: int) -> bool:
         """Whether it is time to look at all variables again."""
-        return self.reached(violation) or iteration >= self._until
+        if self.reached(violation):
+            return True
+        self._cut_short = iteration >= self._until and not self._drawing
+        return iteration >= self._until
+
+
+def _paired_steps(iteration: int) -> int:
+    return max(_PAIRED_STEPS, int(_LATE * iteration))
 
 
 def most_at_first(at: WorkingSet, oracle: Oracle, share: float) -> WorkingSet:
