@@ -2,6 +2,7 @@
 #   make demo   set up, train the paper's OCR model on the bundled data, show the result; demo-all: three λ
 #   make test   set up, lint, type-check, run all tests
 #   make fuzz   the property tests on new random examples
+#   make fuzz-files  damaged model files of other programs, a million of each
 #   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes;
 #               bench-all: all problems and peers (hours); bench-pages: picture and report of the kept runs;
 #               bench-ablation: the solver without each of its ideas, and docs/ablation.md (an hour and a half on
@@ -15,7 +16,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CPP    := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inc')
 
-.PHONY: demo demo-all test fuzz bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
+.PHONY: demo demo-all test fuzz fuzz-files bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -36,6 +37,10 @@ test: lint
 
 fuzz: $(STAMP)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(shell grep -rl hypothesis tests --include='test_*.py')
+
+# FILES=number of damaged copies, JOBS=processes
+fuzz-files: $(STAMP)
+	$(BIN)/python -m tests.io.mutants crfsuite --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

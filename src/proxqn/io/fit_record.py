@@ -54,7 +54,8 @@ def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
     """Set the attributes that ``fit`` sets; the trace is empty, as it is not stored."""
     try:
         status = Status[packed["status"]]
-        model.objective_ = unpack_number(packed["objective"])
+        known = packed["objective"] is not None
+        model.objective_ = float(packed["objective"]) if known else math.nan
         model.gap_ = unpack_number(packed["gap"])
         model.n_iter_ = int(packed["n_iter"])
         model.n_parameters_ = int(packed["n_parameters"])

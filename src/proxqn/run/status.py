@@ -22,6 +22,7 @@ class Status(Enum):
     STALLED = "stopped: no step lowers the objective by more than its rounding error"
     INTERRUPTED = "interrupted: the last accepted iterate is returned"
     CALLBACK = "stopped: the callback asked for it"
+    IMPORTED = "imported: another program's file, which does not say how well it was fitted"
     NOT_FINITE = "failed: the loss or its gradient is not finite at the point returned"
 
     @property

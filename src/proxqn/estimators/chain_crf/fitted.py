@@ -13,13 +13,14 @@ from proxqn.estimators.chain_crf.coefficients import ChainCoefficients
 from proxqn.estimators.chain_crf.description import describe
 from proxqn.estimators.chain_crf.exports import to_crfpp, to_crfsuite
 from proxqn.estimators.chain_crf.file import check_columns, read, write
+from proxqn.estimators.chain_crf.other_programs import OtherPrograms
 from proxqn.estimators.chain_crf.prediction import ChainPredictor
 from proxqn.estimators.chain_crf.training import edge_names, feature_names
 from proxqn.estimators.model import Description, ModelReader, ModelWriter
 from proxqn.features.encoding import SequenceEncoder
 
 
-class FittedChain(ChainPredictor):
+class FittedChain(OtherPrograms, ChainPredictor):
     """What :class:`~proxqn.estimators.model.Model` asks of a chain."""
 
     kind: ClassVar[str] = "chain"

@@ -1,0 +1,98 @@
+"""Chains in CRFsuite's binary files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from proxqn.estimators.chain_crf import ChainCRF
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.vocabulary import Vocabulary
+from proxqn.io.container import write_atomically
+from proxqn.io.crfsuite.format import CRFsuiteModel
+from proxqn.io.crfsuite.reader import read
+from proxqn.io.crfsuite.writer import to_bytes
+from proxqn.io.imported_chain import imported_chain
+
+
+def read_chain(path: str | os.PathLike[str]) -> ChainCRF:
+    """Read a model that CRFsuite has written."""
+    return to_chain(read(path), path)
+
+
+def write_chain(crf: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted chain as CRFsuite would; the file is the old one or the whole new one."""
+    write_atomically(to_bytes(to_model(crf)), path)
+
+
+def to_chain(model: CRFsuiteModel, path: str | os.PathLike[str] = "the model") -> ChainCRF:
+    """Return the chain of a file's weights."""
+    encoder = SequenceEncoder(
+        vocabulary=model.attributes, edge_vocabulary=Vocabulary.from_names([])
+    )
+    coef = sp.csr_array(model.state.T)
+    return imported_chain(path, model.labels, encoder, coef, model.transitions.toarray())
+
+
+def to_model(crf: Any, labels: Sequence[Any] | None = None) -> CRFsuiteModel:
+    """Return a fitted chain as CRFsuite has it; refuse weights for which it has no place.
+
+    Parameters
+    ----------
+    crf : ChainCRF
+        A fitted model.
+    labels : sequence, optional
+        Its labels in the order in which CRFsuite is to number them; as in ``classes_`` by default.
+    """
+    _check(crf)
+    classes = crf.classes_.tolist()
+    given = classes if labels is None else list(labels)
+    place = {label: number for number, label in enumerate(classes)}
+    order = np.array([place[label] for label in given])
+    coef = sp.csr_array(crf.coef_)
+    coef.eliminate_zeros()
+    used = np.unique(coef.indices)
+    transitions = sp.csr_array(crf.transitions_[np.ix_(order, order)])
+    return CRFsuiteModel(
+        tuple(str(label) for label in given),
+        _names(crf).subset(used),
+        _sorted(sp.csr_array(coef[order][:, used].T)),
+        _sorted(transitions),
+    )
+
+
+def _check(crf: Any) -> None:
+    if crf.intercept_.any():
+        raise ValueError(
+            "CRFsuite has no intercept; train with fit_intercept=False, and with a feature that is "
+            "always 1 instead."
+        )
+    if crf.start_weights_.any() or crf.end_weights_.any():
+        raise ValueError(
+            "CRFsuite has no weights for the ends of a sequence; train with end_weights=False to "
+            "write the model."
+        )
+    if crf.edge_coef_.nnz:
+        raise ValueError(
+            f"CRFsuite has no transitions that look at the observation; the model has "
+            f"{crf.edge_coef_.nnz:,} such weights. Write CRF++'s form, or train without edge "
+            "features."
+        )
+
+
+def _names(crf: Any) -> Vocabulary:
+    if crf.encoder_ is not None:
+        found: Vocabulary = crf.encoder_.vocabulary
+        return found
+    if hasattr(crf, "feature_names_in_"):
+        return Vocabulary.from_names([str(name) for name in crf.feature_names_in_])
+    return Vocabulary.from_names([f"x{j}" for j in range(crf.n_features_in_)])
+
+
+def _sorted(matrix: sp.csr_array) -> sp.csr_array:
+    matrix.sort_indices()
+    return matrix
