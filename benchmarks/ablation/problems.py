@@ -28,7 +28,7 @@ from proxqn.problem import Oracle
 EDGE_FEATURES = 300  # of the lattice: the first of the data's
 
 
-def _word_features(words: list[str], i: int) -> dict[str, Any]:
+def word_features(words: list[str], i: int) -> dict[str, Any]:
     """Return what users of sklearn-crfsuite's tutorial have: the word's form, its neighbours'."""
     word = words[i]
     found: dict[str, Any] = {
@@ -57,7 +57,7 @@ def _text(records: Iterable[Any], form: int) -> Problem:
     for record in records:
         words.append([row[form] for row in record.tokens])
         labels.append(record.labels)
-    dicts = [[_word_features(sentence, i) for i in range(len(sentence))] for sentence in words]
+    dicts = [[word_features(sentence, i) for i in range(len(sentence))] for sentence in words]
     encoded = SequenceEncoder().fit_transform(dicts)
     y = np.array(list(chain.from_iterable(labels)))
     return Problem.from_labels(encoded.X, y, encoded.lengths, np.unique(y))

@@ -63,6 +63,10 @@ struct PiecedName {
     }
     return true;
   }
+  void append_to(std::vector<char>& blob) const {
+    for (int i = 0; i < n; ++i)
+      blob.insert(blob.end(), piece[i]->text, piece[i]->text + piece[i]->size);
+  }
 };
 
 // Eight bytes, the first of them lowest.
@@ -97,6 +101,7 @@ struct WholeName {
       if (word_at(text + i) != word_at(name + i)) return false;
     return true;
   }
+  void append_to(std::vector<char>& blob) const { blob.insert(blob.end(), text, text + size); }
 
  private:
   using Nine = std::array<std::uint64_t, 9>;

@@ -50,9 +50,7 @@ class NameTable {
   // Name j is blob[offsets[j] … offsets[j+1]).
   NameTable(const char* blob, const std::int64_t* offsets, std::int64_t n)
       : blob_(blob), offsets_(offsets) {
-    while (kFew * (std::uint64_t{1} << bits_) < static_cast<std::uint64_t>(n)) ++bits_;
-    tags_.assign(std::size_t{1} << bits_, 0);
-    columns_.assign(8 * tags_.size(), 0);
+    make_room(n);
     for (std::int64_t j = 0; j < n; ++j) {
       const Piece whole(std::string_view(blob + offsets[j], offsets[j + 1] - offsets[j]));
       const Piece* room[1];
@@ -65,6 +63,17 @@ class NameTable {
 
   // A name that stands there twice, or -1.
   std::int64_t twin() const { return twin_; }
+
+  // Take up the last of the names, which is new: they may lie elsewhere now. hashes: those of all.
+  void add_last(const char* blob, const std::int64_t* offsets,
+                const std::vector<std::uint64_t>& hashes) {
+    blob_ = blob;
+    offsets_ = offsets;
+    const auto n = static_cast<std::int64_t>(hashes.size());
+    std::int64_t j = n - 1;
+    if (make_room(n)) j = 0;
+    for (; j < n; ++j) insert(NameKey(hashes[j], bits_), j);
+  }
 
   // The column of a name, or -1.
   template <class Name>
@@ -138,6 +147,15 @@ class NameTable {
   bool is(const Name& name, std::int64_t j) const {
     const std::int64_t begin = offsets_[j];
     return offsets_[j + 1] - begin == name.size && name.equals(blob_ + begin, begin);
+  }
+
+  // Whether the table had to grow for so many names: it is empty then.
+  bool make_room(std::int64_t n) {
+    if (!tags_.empty() && static_cast<std::uint64_t>(n) <= kFew << bits_) return false;
+    while (kFew << bits_ < static_cast<std::uint64_t>(n)) ++bits_;
+    tags_.assign(std::size_t{1} << bits_, 0);
+    columns_.assign(8 * tags_.size(), 0);
+    return true;
   }
 
   void insert(const NameKey& key, std::int64_t j) {

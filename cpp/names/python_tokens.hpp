@@ -1,12 +1,14 @@
 // The features of tokens that are Python's strings, lists of strings, or dicts, to rows of columns.
 //
 // Nothing lies together in memory, neither the tokens nor the names they hold: everything is asked for
-// some steps before it is read. No code of Python runs in here: no object can go away meanwhile.
+// some steps before it is read, and so the tokens are read in rounds, some hundred names at a time. No
+// code of Python runs in here: no object can go away meanwhile.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <optional>
 #include <string>
@@ -14,94 +16,176 @@
 #include <vector>
 
 #include "names/csr_builder.hpp"
+#include "names/name_columns.hpp"
 #include "names/name_hash.hpp"
-#include "names/name_table.hpp"
 #include "names/python_text.hpp"
 
 namespace proxqn::names {
 
-// The names of some tokens, to be looked up together.
-class PythonTokens {
+class TokenRows {
  public:
-  // Note the names of an item; false where it has another form.
-  bool note(PyObject* item) {
-    const bool good = note_item(item);
-    ends_.push_back(given_.size());
+  explicit TokenRows(NameColumns& columns) : columns_(columns) {}
+
+  // Read tokens from one on, up to one of an unusual form; returns the first that was not read.
+  std::size_t read(PyObject** tokens, std::size_t begin, std::size_t n) {
+    constexpr std::size_t far = 16, near = 8;  // tokens ahead
+    std::size_t first = begin;                 // of those noted
+    for (std::size_t t = begin; t < n; ++t) {
+      if (t + far < n) __builtin_prefetch(tokens[t + far]);
+      if (t + near < n) fetch_content(tokens[t + near]);
+      const bool good = note(tokens[t]);
+      if (good && noted_.size() < kNames && t + 1 < n) continue;
+      const std::size_t n_noted = noted_ends_.size(), n_read = add_noted();
+      if (n_read < n_noted) return first + n_read;
+      if (!good) return t;
+      first = t + 1;
+    }
+    return n;
+  }
+
+  // Add a token whose features others have spelt out; false where one is no plain text.
+  bool add(PyObject* names, const double* values) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); ++i) {
+      given_.push_back({nullptr, PyList_GET_ITEM(names, i), nullptr, values[i]});
+      all_ones_ &= values[i] == 1.0;
+    }
+    const bool good = spell(given_.size()) == given_.size();
+    if (good) add_rows({given_.size()});
+    forget();
     return good;
   }
-  bool full() const { return given_.size() >= kNames; }
 
-  // Look up what was noted, and start anew; false where one of them is no valid text.
-  bool find(const NameTable& table, CsrBuilder& found) {
-    if (!read()) return false;
-    table.find(names_, search_);
-    if (!all_ones_)
-      for (const Given& given : given_) values_.push_back(given.value);
-    std::size_t begin = 0;
-    for (const std::size_t end : ends_) {
-      found.add_row(search_.columns.data() + begin, all_ones_ ? nullptr : values_.data() + begin,
-                    end - begin);
-      begin = end;
-    }
-    given_.clear();
-    ends_.clear();
-    values_.clear();
-    all_ones_ = true;
-    return true;
-  }
+  CsrBuilder rows;
 
  private:
   static constexpr std::size_t kNames = 256;  // looked up at once
-  static constexpr std::size_t kAhead = 32;   // names
+  static constexpr int kDeepest = 8;          // dicts in dicts
 
+  struct Noted {
+    PyObject *key, *value;  // no value: a name alone
+  };
   struct Given {
-    PyObject *name, *inner;  // inner: what stands behind a colon, or null
+    const std::string* prefix;  // or null
+    PyObject *name, *inner;     // inner: what stands behind a colon, or null
     double value;
   };
+  struct Parts {
+    std::string_view prefix, name, inner;
+  };
 
-  // Room for so many names more.
-  Given* make_room(Py_ssize_t n) {
-    given_.resize(given_.size() + static_cast<std::size_t>(n));
-    return given_.data() + given_.size() - n;
+  // --- first round: pointers to what tokens hold ---
+
+  // Ask for what a token holds.
+  static void fetch_content(PyObject* token) {
+    const void* content = nullptr;
+    if (PyList_CheckExact(token)) content = PySequence_Fast_ITEMS(token);
+    else if (PyDict_CheckExact(token)) content = reinterpret_cast<PyDictObject*>(token)->ma_keys;
+    else return;
+    for (int line = 0; line < 4; ++line)
+      __builtin_prefetch(static_cast<const char*>(content) + 64 * line);
   }
 
-  bool note_item(PyObject* item) {
-    if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
-      PyObject** parts = PySequence_Fast_ITEMS(item);
-      const Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
-      Given* given = make_room(n);
-      for (Py_ssize_t i = 0; i < n; ++i) given[i] = {parts[i], nullptr, 1.0};
+  // Ask for a string's head and text: strings lie anywhere in memory.
+  static void fetch(PyObject* text) {
+    __builtin_prefetch(text);
+    __builtin_prefetch(reinterpret_cast<const char*>(text) + 63);
+  }
+
+  // Note what a token holds; false where it has another form.
+  bool note(PyObject* token) {
+    if (PyDict_CheckExact(token)) {
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(token, &at, &key, &value);) note(key, value);
+    } else if (PyList_CheckExact(token) || PyTuple_CheckExact(token)) {
+      PyObject** names = PySequence_Fast_ITEMS(token);
+      const Py_ssize_t n = PySequence_Fast_GET_SIZE(token);
+      for (Py_ssize_t i = 0; i < n; ++i) note(names[i], nullptr);
+    } else if (PyUnicode_CheckExact(token)) {
+      note(token, nullptr);
+    } else {
+      return false;
+    }
+    noted_ends_.push_back(noted_.size());
+    return true;
+  }
+  void note(PyObject* key, PyObject* value) {
+    noted_.push_back({key, value});
+    fetch(key);
+    if (value) fetch(value);
+  }
+
+  // --- second round: which features these are ---
+
+  // Add the rows of the tokens noted; returns how many there are before one of an unusual form.
+  std::size_t add_noted() {
+    std::size_t begin = 0, n_good = 0;
+    for (const std::size_t end : noted_ends_) {
+      const std::size_t before = given_.size();
+      bool good = true;
+      for (; good && begin < end; ++begin) good = give(nullptr, noted_[begin], 0);
+      if (!good) {
+        given_.resize(before);
+        break;
+      }
+      ends_.push_back(given_.size());
+      ++n_good;
+    }
+    const std::size_t n_spelt = spell(given_.size());
+    while (n_good > 0 && ends_[n_good - 1] > n_spelt) --n_good;
+    ends_.resize(n_good);
+    add_rows(ends_);
+    forget();
+    return n_good;
+  }
+
+  void forget() {
+    noted_.clear();
+    noted_ends_.clear();
+    given_.clear();
+    ends_.clear();
+    prefixes_.clear();
+    all_ones_ = true;
+  }
+
+  // What a key and its value stand for; false where they are unusual, or wrong.
+  bool give(const std::string* prefix, const Noted& noted, int depth) {
+    const auto [key, value] = noted;
+    if (!value || PyUnicode_CheckExact(value)) {
+      given_.push_back({prefix, key, value, 1.0});
       return true;
     }
-    if (PyDict_CheckExact(item)) return note_dict(item);
-    if (!PyUnicode_CheckExact(item)) return false;
-    *make_room(1) = {item, nullptr, 1.0};
+    if (PyDict_CheckExact(value) || PyList_CheckExact(value))
+      return depth < kDeepest && give_nested(prefix, key, value, depth + 1);
+    const std::optional<double> number = number_of(value);
+    if (!number || !PyUnicode_CheckExact(key)) return false;
+    all_ones_ &= *number == 1.0 || *number == 0.0;
+    if (*number != 0.0) given_.push_back({prefix, key, nullptr, *number});  // zeros are left out
     return true;
   }
 
-  bool note_dict(PyObject* item) {
-    Given* given = make_room(PyDict_GET_SIZE(item));
-    PyObject *key = nullptr, *value = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(item, &at, &key, &value);) {
-      if (PyUnicode_CheckExact(value)) {
-        *given++ = {key, value, 1.0};
-        continue;
-      }
-      const std::optional<double> number = number_of(value);
-      if (!number || !PyUnicode_CheckExact(key)) return false;
-      *given = {key, nullptr, *number};
-      given += *number != 0.0;
-      all_ones_ &= *number == 1.0 || *number == 0.0;
+  bool give_nested(const std::string* prefix, PyObject* key, PyObject* inner, int depth) {
+    const auto text = text_of(key);
+    if (!text) return false;
+    std::string& longer = prefixes_.emplace_back(prefix ? *prefix : std::string());
+    longer.append(*text).append(1, ':');
+    if (PyList_CheckExact(inner)) {
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inner); ++i)
+        given_.push_back({&longer, PyList_GET_ITEM(inner, i), nullptr, 1.0});
+      return true;
     }
-    given_.resize(static_cast<std::size_t>(given - given_.data()));  // zeros are left out
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(inner, &at, &name, &value);)
+      if (!give(&longer, {name, value}, depth)) return false;
     return true;
   }
 
   static std::optional<double> number_of(PyObject* value) {
+    if (value == Py_True) return 1.0;
+    if (value == Py_False) return 0.0;
     double number = 0.0;
     if (PyFloat_Check(value)) {
       number = PyFloat_AS_DOUBLE(value);
-    } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {
+    } else if (PyLong_CheckExact(value)) {
       number = PyLong_AsDouble(value);
       if (number == -1.0 && PyErr_Occurred()) {
         PyErr_Clear();
@@ -114,78 +198,75 @@ class PythonTokens {
     return number;
   }
 
-  bool read() {
-    const std::size_t n = given_.size();
-    const Given* given = given_.data();
-    names_.resize(n);
-    n_joined_ = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      fetch(given[std::min(i + kAhead, n - 1)].name);
-      PyObject* name = given[i].name;
-      if (given[i].inner || !PyUnicode_CheckExact(name) || !PyUnicode_IS_COMPACT_ASCII(name)) {
-        if (!join(name, given[i].inner, names_[i])) return false;
-        continue;
-      }
-      // The eight bytes before the text are the object's own.
-      const auto* text = reinterpret_cast<const char*>(reinterpret_cast<PyASCIIObject*>(name) + 1);
-      names_[i] = WholeName(text, PyUnicode_GET_LENGTH(name));
+  // --- third round: their names ---
+
+  // Make names of the first n features given; returns how many there are before one that is no text.
+  // They are hashed when all are written: to read at once what was just written takes time.
+  std::size_t spell(std::size_t n) {
+    std::size_t n_bytes = 8, n_spelt = 0;  // names are read from eight bytes before them on
+    parts_.resize(n);
+    for (; n_spelt < n; ++n_spelt) {
+      const Given& given = given_[n_spelt];
+      const auto name = text_of(given.name);
+      const auto inner = given.inner ? text_of(given.inner) : std::string_view();
+      if (!name || !inner) break;
+      parts_[n_spelt] = {given.prefix ? *given.prefix : std::string_view(), *name, *inner};
+      n_bytes += parts_[n_spelt].prefix.size() + name->size() + 1 + inner->size();
     }
-    return true;
+    if (n_bytes > room_.size()) room_.resize(2 * n_bytes);
+    char* room = room_.data() + 8;
+    for (std::size_t i = 0; i < n_spelt; ++i) {
+      // The eight bytes before the text of an ASCII string are the object's own.
+      const Given& given = given_[i];
+      if (!given.prefix && !given.inner && PyUnicode_IS_COMPACT_ASCII(given.name)) continue;
+      char* begin = room;
+      room = put(parts_[i].prefix, room);
+      room = put(parts_[i].name, room);
+      if (given.inner) {
+        *room++ = ':';
+        room = put(parts_[i].inner, room);
+      }
+      parts_[i].name = std::string_view(begin, room - begin);
+    }
+    names_.resize(n_spelt);
+    for (std::size_t i = 0; i < n_spelt; ++i)
+      names_[i] =
+          WholeName(parts_[i].name.data(), static_cast<std::int64_t>(parts_[i].name.size()));
+    return n_spelt;
   }
 
-  // Ask for a string's head and text: strings lie anywhere in memory.
-  static void fetch(PyObject* text) {
-    __builtin_prefetch(text);
-    __builtin_prefetch(reinterpret_cast<const char*>(text) + 63);
+  static char* put(std::string_view text, char* room) {
+    std::memcpy(room, text.data(), text.size());
+    return room + text.size();
   }
 
-  bool join(PyObject* given, PyObject* inner, WholeName& name) {
-    const auto text = text_of(given);
-    const auto rest = inner ? text_of(inner) : std::string_view();
-    if (!text || !rest) return false;
-    if (n_joined_ == joined_.size()) joined_.emplace_back();
-    std::string& whole = joined_[n_joined_++];
-    whole.assign(8, ' ').append(*text);
-    if (inner) whole.append(1, ':').append(*rest);
-    name = WholeName(whole.data() + 8, static_cast<std::int64_t>(whole.size()) - 8);
-    return true;
+  // --- last round: their columns ---
+
+  void add_rows(const std::vector<std::size_t>& ends) {
+    names_.resize(ends.empty() ? 0 : ends.back());
+    columns_.look_up(names_, search_);
+    values_.clear();
+    if (!all_ones_)
+      for (std::size_t i = 0; i < names_.size(); ++i) values_.push_back(given_[i].value);
+    std::size_t begin = 0;
+    for (const std::size_t end : ends) {
+      rows.add_row(search_.columns.data() + begin, all_ones_ ? nullptr : values_.data() + begin,
+                   end - begin);
+      begin = end;
+    }
   }
 
+  NameColumns& columns_;
+  std::vector<Noted> noted_;
   std::vector<Given> given_;
-  std::vector<std::size_t> ends_;  // of the tokens
-  std::vector<double> values_;     // of the names given, where not all are 1
+  std::vector<std::size_t> noted_ends_, ends_;  // of the tokens
+  std::deque<std::string> prefixes_;            // does not move what it holds
   bool all_ones_ = true;
+  std::vector<Parts> parts_;
+  std::vector<char> room_;
   std::vector<WholeName> names_;
-  std::deque<std::string> joined_;  // names that are no object's text, after eight bytes
-  std::size_t n_joined_ = 0;
+  std::vector<double> values_;  // of the names, where not all are 1
   NameSearch search_;
 };
-
-// Ask for what an item holds.
-inline void fetch_content(PyObject* item) {
-  const void* content = nullptr;
-  if (PyList_CheckExact(item)) content = PySequence_Fast_ITEMS(item);
-  else if (PyDict_CheckExact(item)) content = reinterpret_cast<PyDictObject*>(item)->ma_keys;
-  else return;
-  for (int line = 0; line < 4; ++line)
-    __builtin_prefetch(static_cast<const char*>(content) + 64 * line);
-}
-
-// The rows of all items, or nothing where one has another form or holds what is no valid text.
-inline std::optional<CsrBuilder> find_items(const NameTable& names,
-                                            const std::vector<PyObject*>& items) {
-  constexpr std::size_t far = 16, near = 8;  // items ahead
-  CsrBuilder found;
-  PythonTokens some;
-  found.start.reserve(items.size() + 1);
-  for (std::size_t t = 0; t < items.size(); ++t) {
-    if (t + far < items.size()) __builtin_prefetch(items[t + far]);
-    if (t + near < items.size()) fetch_content(items[t + near]);
-    if (!some.note(items[t])) return std::nullopt;
-    if (some.full() && !some.find(names, found)) return std::nullopt;
-  }
-  if (!some.find(names, found)) return std::nullopt;
-  return found;
-}
 
 }  // namespace proxqn::names

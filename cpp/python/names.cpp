@@ -1,8 +1,9 @@
-// Names in Python's objects to columns of a matrix, by names/name_table.hpp: for new data of a fitted model.
+// Names in Python's objects to columns of a matrix: those of a fitted model, or those of a vocabulary that
+// grows.
 //
 // What a name is, is said by Template.expand and expand_item in Python, and these are what the tests
-// compare with. Here only the usual forms are read; for anything else, and for all that is wrong with
-// the data, the functions give None, and the slow way in Python reads it or says what is wrong.
+// compare with. Here only the usual forms are read; anything else, and all that is wrong with the data,
+// is left to Python, which reads it or says what is wrong.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -12,9 +13,12 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "names/csr_builder.hpp"
+#include "names/growing_names.hpp"
+#include "names/name_columns.hpp"
 #include "names/name_hash.hpp"
 #include "names/name_table.hpp"
 #include "names/python_text.hpp"
@@ -81,24 +85,24 @@ class TemplateKernel {
 
   // sources: [(column, results)], results being a dict from texts to texts, or None. No code of
   // Python runs in here: nothing it holds can be changed meanwhile.
-  std::optional<FoundArrays> find(const names::NameTable& table, nb::list sequences,
-                                  nb::list sources, bool skip_first_tokens) const {
+  std::optional<FoundArrays> find(names::NameColumns& table, nb::list sequences, nb::list sources,
+                                  bool skip_first_tokens) const {
     expect(sources.size() >= n_sources_, "a source is missing");
+    if (!all_plain(sequences, sources)) return std::nullopt;  // before a name is taken up
     CsrBuilder found;
     std::vector<std::vector<Piece>> texts(sources.size());
     NameBatch names;
     names::NameSearch search;
     for (nb::handle sequence : sequences) {
-      if (!is_listed(sequence.ptr())) return std::nullopt;
       for (std::size_t k = 0; k < sources.size(); ++k)
-        if (!read(sequence.ptr(), sources[k], texts[k])) return std::nullopt;
+        expect(read(sequence.ptr(), sources[k], texts[k]), "the texts have changed");
       const auto length = static_cast<std::int64_t>(PySequence_Fast_GET_SIZE(sequence.ptr()));
       std::int64_t begin = 0;  // of the tokens whose names are in the batch
       for (std::int64_t t = 0; t < length; ++t) {
         if (t > 0 || !skip_first_tokens)
           for (const auto& one : templates_) spell(one, texts, t, length, names);
         if (!names.full() && t + 1 < length) continue;
-        table.find(names, search);
+        table.look_up(names, search);
         const std::int32_t* columns = search.columns.data();
         for (; begin <= t; ++begin) {
           const std::size_t n = begin > 0 || !skip_first_tokens ? templates_.size() : 0;
@@ -115,6 +119,16 @@ class TemplateKernel {
   Piece keep(const std::string& text) {
     kept_.push_back(text);
     return Piece(kept_.back());
+  }
+
+  static bool all_plain(nb::list sequences, nb::list sources) {
+    std::vector<Piece> texts;
+    for (nb::handle sequence : sequences) {
+      if (!is_listed(sequence.ptr())) return false;
+      for (nb::handle source : sources)
+        if (!read(sequence.ptr(), source, texts)) return false;
+    }
+    return true;
   }
 
   // The texts of one source at all tokens of a sequence.
@@ -174,19 +188,21 @@ static std::optional<Py_ssize_t> row_width(AnyList sequences) {
   return width;
 }
 
-static std::optional<FoundArrays> find_items(const names::NameTable& names, nb::list sequences) {
-  std::vector<PyObject*> items;
-  for (nb::handle sequence : sequences) {
-    if (!is_listed(sequence.ptr())) return std::nullopt;
-    PyObject** first = PySequence_Fast_ITEMS(sequence.ptr());
-    items.insert(items.end(), first, first + PySequence_Fast_GET_SIZE(sequence.ptr()));
+// Tokens to rows, and these to NumPy at the end; the names must outlive it.
+class TokenRows : public names::TokenRows {
+ public:
+  using names::TokenRows::TokenRows;
+  std::size_t read(AnyList tokens, std::size_t begin) {
+    return names::TokenRows::read(PySequence_Fast_ITEMS(tokens.ptr()), begin, tokens.size());
   }
-  auto found = names::find_items(names, items);
-  if (!found) return std::nullopt;
-  return to_numpy(std::move(*found));
-}
+  bool add(nb::typed<nb::list, nb::str> names, Array<const double> values) {
+    expect(names.size() == values.shape(0), "expected a value for every name");
+    return names::TokenRows::add(names.ptr(), values.data());
+  }
+  FoundArrays arrays() { return to_numpy(std::exchange(rows, CsrBuilder())); }
+};
 
-class NamesKernel : public names::NameTable {
+class NamesKernel : public names::NameColumns, public names::NameTable {
  public:
   NamesKernel(Array<const std::uint8_t> blob, Array<const std::int64_t> offsets)
       : NameTable(reinterpret_cast<const char*>(blob.data()), offsets.data(),
@@ -209,6 +225,13 @@ class NamesKernel : public names::NameTable {
     return to_numpy(std::move(columns));
   }
 
+  void look_up(const std::vector<names::WholeName>& names, names::NameSearch& search) override {
+    find(names, search);
+  }
+  void look_up(const names::NameBatch& names, names::NameSearch& search) override {
+    find(names, search);
+  }
+
  private:
   static std::int64_t checked(const Array<const std::uint8_t>& blob,
                               const Array<const std::int64_t>& offsets) {
@@ -223,19 +246,54 @@ class NamesKernel : public names::NameTable {
   Array<const std::int64_t> offsets_;
 };
 
+class GrowingNamesKernel : public names::GrowingNames {
+ public:
+  // The columns of names, each with so many occurrences more; None, and nothing done, where one of them
+  // is no valid text.
+  std::optional<Array<std::int64_t>> add(nb::typed<nb::list, nb::str> names,
+                                         Array<const std::int64_t> counts) {
+    expect(names.size() == counts.shape(0), "expected a count for every name");
+    for (nb::handle given : names)
+      if (!text_of(given.ptr())) return std::nullopt;
+    std::vector<std::int64_t> columns;
+    columns.reserve(names.size());
+    std::string room;
+    for (nb::handle given : names) {
+      room.assign(8, ' ').append(*text_of(given.ptr()));  // eight bytes before are read, too
+      const names::WholeName name(room.data() + 8, static_cast<std::int64_t>(room.size()) - 8);
+      columns.push_back(number(name, counts(columns.size())));
+    }
+    return to_numpy(std::move(columns));
+  }
+  // Blob, offsets and counts.
+  std::tuple<Array<std::uint8_t>, Array<std::int64_t>, Array<std::int64_t>> arrays() const {
+    return {to_numpy(std::vector<std::uint8_t>(blob().begin(), blob().end())),
+            to_numpy(std::vector<std::int64_t>(offsets())),
+            to_numpy(std::vector<std::int64_t>(counts()))};
+  }
+};
+
 void bind_names(nb::module_& m) {
-  nb::class_<NamesKernel>(m, "Names")
+  nb::class_<names::NameColumns>(m, "NameColumns", "Known names, or growing ones.");
+  nb::class_<NamesKernel, names::NameColumns>(m, "Names")
       .def(nb::init<Array<const std::uint8_t>, Array<const std::int64_t>>(), "blob"_a, "offsets"_a)
       .def("twin", &NamesKernel::twin)
-      .def("find", &NamesKernel::find_names, "names"_a)
-      .def(
-          "find_items", [](const NamesKernel& names, AnyList s) { return find_items(names, s); },
-          "sequences"_a);
+      .def("find", &NamesKernel::find_names, "names"_a);
+  nb::class_<GrowingNamesKernel, names::NameColumns>(m, "GrowingNames")
+      .def(nb::init<>())
+      .def("__len__", &GrowingNamesKernel::size)
+      .def("add", &GrowingNamesKernel::add, "names"_a, "counts"_a)
+      .def("arrays", &GrowingNamesKernel::arrays);
+  nb::class_<TokenRows>(m, "TokenRows")
+      .def(nb::init<names::NameColumns&>(), "names"_a, nb::keep_alive<1, 2>())
+      .def("read", &TokenRows::read, "tokens"_a, "begin"_a)
+      .def("add", &TokenRows::add, "names"_a, "values"_a)
+      .def("arrays", &TokenRows::arrays);
   nb::class_<TemplateKernel>(m, "Templates")
       .def(nb::init<AnyList>(), "templates"_a)
       .def(
           "find",
-          [](const TemplateKernel& t, const NamesKernel& names, AnyList s, AnyList sources,
+          [](const TemplateKernel& t, names::NameColumns& names, AnyList s, AnyList sources,
              bool skip) { return t.find(names, s, sources, skip); },
           "names"_a, "sequences"_a, "sources"_a, "skip_first_tokens"_a);
   m.def("row_width", &row_width, "sequences"_a,

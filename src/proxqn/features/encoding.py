@@ -156,9 +156,9 @@ class SequenceEncoder:
         return self._learn(sequences, *known)
 
     def _learn(self, sequences: Any, *builders: VocabularyBuilder) -> EncodedSequences:
-        has_edges = self.templates is not None and bool(self.templates.edge)
-        collected = _Collected(builders[0], builders[1], has_edges=has_edges)
-        collected.extend(self._stretches(sequences))
+        finder = NameFinder(self.templates, *(builder.kernel for builder in builders))
+        collected = _Collected(builders[0], builders[1], has_edges=finder.has_edges)
+        collected.extend(self._stretches(sequences, finder))
         if not collected.lengths:
             msg = "expected at least one sequence to fit, got none"
             raise ValueError(msg)
@@ -211,11 +211,12 @@ class SequenceEncoder:
             if all(a is b for a, b in zip(known, made_of, strict=True)):
                 return finder
         vocabulary = self.vocabulary if among is None else self.vocabulary.subset(among)
-        finder = NameFinder(self.templates, vocabulary, self.edge_vocabulary)
+        kernels = vocabulary.index.kernel, self.edge_vocabulary.index.kernel
+        finder = NameFinder(self.templates, *kernels)
         self._finders = ((made_of, finder), *self._finders[:1])
         return finder
 
-    def _stretches(self, sequences: Any, finder: NameFinder | None = None) -> Iterator[Stretch]:
+    def _stretches(self, sequences: Any, finder: NameFinder) -> Iterator[Stretch]:
         return stretches(
             sequences,
             templates=self.templates,

@@ -18,14 +18,19 @@ sets are read in sorted order, so that the columns do not depend on the hash see
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from proxqn.features.named_entries import NamedEntries
+from proxqn import _kernels
+from proxqn.features.name_index import plain_texts
+from proxqn.features.named_entries import FoundEntries
 
-__all__ = ["Item", "entries_of_items", "expand_item"]
+__all__ = ["Item", "expand_item", "rows_of_items"]
 
 Item = Mapping[Any, Any] | Iterable[Any] | str
 """One token: see the table above."""
@@ -84,13 +89,19 @@ def _shown(value: object) -> str:
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 
-def entries_of_items(
-    sequences: Sequence[Sequence[Item]], *, first_sequence: int = 0
-) -> NamedEntries:
-    """Features of all tokens of some sequences.
+def rows_of_items(
+    names: _kernels.NameColumns, sequences: Sequence[Sequence[Item]], *, first_sequence: int = 0
+) -> FoundEntries:
+    """Read the features of all tokens of some sequences into rows of columns.
+
+    The usual forms are read by ``cpp/names/python_tokens.hpp``: tokens as plain dicts, lists,
+    tuples and strings, values as strings, numbers, and dicts and lists of them. A token with
+    anything else is spelt out by `expand_item`, which says what all of them mean, or what is wrong.
 
     Parameters
     ----------
+    names : _kernels.Names or _kernels.GrowingNames
+        Known names, or those of a vocabulary that takes up new ones.
     sequences : list of lists of items
     first_sequence : int, default=0
         Number of the first one, for messages.
@@ -101,32 +112,43 @@ def entries_of_items(
         For NaN or an infinity; sequence, position and feature are named.
     TypeError
         For a token or value that is none of the forms above.
+
+    Examples
+    --------
+    >>> names = _kernels.GrowingNames()
+    >>> found = rows_of_items(names, [[{"word": "dog", "len": 3}, ["len"]], ["word:dog"]])
+    >>> found.columns.tolist(), found.values.tolist(), found.start.tolist()
+    ([0, 1, 1, 0], [1.0, 3.0, 1.0, 1.0], [0, 2, 3, 4])
     """
-    table: dict[str, int] = {}
-    codes: list[int] = []
-    not_one: dict[int, float] = {}  # entry -> value, for the entries whose value is not 1
-    row_sizes: list[int] = []
-    for s, sequence in enumerate(sequences, first_sequence):
-        for t, item in enumerate(sequence):
-            before = len(codes)
-            try:
-                for name, value in expand_item(item):
-                    if value != 1.0:
-                        if value == 0.0:
-                            continue
-                        if not math.isfinite(value):
-                            msg = f"feature {name!r} is {value}; expected a finite number"
-                            raise ValueError(msg)
-                        not_one[len(codes)] = value
-                    codes.append(table.setdefault(name, len(table)))
-            except (TypeError, ValueError) as error:
-                msg = f"sequence {s}, position {t}: {error}"
-                raise type(error)(msg) from None
-            row_sizes.append(len(codes) - before)
-    values = None
-    if not_one:
-        values = np.ones(len(codes))
-        values[list(not_one)] = list(not_one.values())
-    return NamedEntries(
-        list(table), np.array(codes, np.int64), values, np.array(row_sizes, np.int64)
-    )
+    tokens = list(chain.from_iterable(sequences))
+    rows = _kernels.TokenRows(names)
+    n_read = rows.read(tokens, 0)
+    while n_read < len(tokens):
+        try:
+            spelt, values = _nonzero_entries(tokens[n_read])
+        except (TypeError, ValueError) as error:
+            msg = f"{_place(sequences, n_read, first_sequence)}: {error}"
+            raise type(error)(msg) from None
+        if not rows.add(spelt, values):
+            rows.add(plain_texts(spelt), values)
+        n_read = rows.read(tokens, n_read + 1)
+    return FoundEntries(*rows.arrays())
+
+
+def _nonzero_entries(item: object) -> tuple[list[str], NDArray[np.float64]]:
+    names, values = [], []
+    for name, value in expand_item(item):
+        if not math.isfinite(value):
+            msg = f"feature {name!r} is {value}; expected a finite number"
+            raise ValueError(msg)
+        if value != 0.0:
+            names.append(name)
+            values.append(value)
+    return names, np.array(values, np.float64)
+
+
+def _place(sequences: Sequence[Sequence[Item]], token: int, first_sequence: int) -> str:
+    """Say where a token stands."""
+    ends = list(accumulate(map(len, sequences)))
+    s = bisect_right(ends, token)
+    return f"sequence {first_sequence + s}, position {token - (ends[s - 1] if s else 0)}"

@@ -1,18 +1,18 @@
-"""New sequences to columns of a known vocabulary, without spelling their features out.
+"""Sequences to columns of a vocabulary, without making a Python string of every feature.
 
-While a vocabulary grows, every feature becomes a name, a Python string.  Once it is fixed a name
-only has to be found: ``cpp/name_table.hpp`` finds those of templates by their pieces, literals and
-texts of the tokens, and ``cpp/items.hpp`` reads those that are Python's strings already.
+A name only has to be found, or numbered where the vocabulary grows: ``cpp/names/`` finds those of
+templates by their pieces, literals and texts of the tokens, and those of items where they stand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, final
 
 from proxqn import _kernels
+from proxqn.features.items import Item, rows_of_items
 from proxqn.features.named_entries import FoundEntries
 from proxqn.features.templates import Command, Template, Templates, marker
-from proxqn.features.vocabulary import Vocabulary
 
 __all__ = ["NameFinder"]
 
@@ -25,8 +25,9 @@ class NameFinder:
     ----------
     templates : Templates or None
         None for items: dicts, lists of strings, strings.
-    vocabulary, edge_vocabulary : Vocabulary
-        The features of tokens and of edges.
+    names, edge_names : _kernels.Names or _kernels.GrowingNames
+        The features of tokens and of edges: known ones, or those of vocabularies that take up new
+        ones.
 
     Attributes
     ----------
@@ -35,18 +36,22 @@ class NameFinder:
 
     Examples
     --------
+    >>> from proxqn.features.vocabulary import Vocabulary
     >>> vocabulary = Vocabulary.from_names(["U0:_B-1/DT", "U0:the/NN"])
     >>> templates = Templates.parse("U0:%x[-1,0]/%x[0,1]")
-    >>> finder = NameFinder(templates, vocabulary, Vocabulary.from_names([]))
+    >>> finder = NameFinder(templates, vocabulary.index.kernel, _kernels.GrowingNames())
     >>> tokens, _ = finder.find([[["the", "DT"], ["dog", "NN"], ["barks", "VBZ"]]], None)
     >>> tokens.columns.tolist(), tokens.start.tolist(), tokens.n_unseen
     ([0, 1], [0, 1, 2, 2], 1)
     """
 
     def __init__(
-        self, templates: Templates | None, vocabulary: Vocabulary, edge_vocabulary: Vocabulary
+        self,
+        templates: Templates | None,
+        names: _kernels.NameColumns,
+        edge_names: _kernels.NameColumns,
     ) -> None:
-        self._names, self._edge_names = vocabulary.index.kernel, edge_vocabulary.index.kernel
+        self._names, self._edge_names = names, edge_names
         self._templates = templates
         self.has_edges = templates is not None and bool(templates.edge)
         self._good_columns: set[tuple[int, int | None]] = set()
@@ -64,8 +69,8 @@ class NameFinder:
         read, or refused, in the slow way.
         """
         if self._templates is None:
-            found = None if label_column is not None else self._names.find_items(sequences)
-            return None if found is None else (FoundEntries(*found), None)
+            listed = all(issubclass(kind, list | tuple) for kind in set(map(type, sequences)))
+            return (self.find_items(sequences), None) if listed and label_column is None else None
         width = _kernels.row_width(sequences)
         if width is None:
             return None
@@ -88,6 +93,15 @@ class NameFinder:
             return FoundEntries(*tokens), None
         edges = self._edge.find(self._edge_names, sequences, sources, skip_first_tokens=True)
         return FoundEntries(*tokens), FoundEntries(*edges)
+
+    def find_items(
+        self, sequences: Sequence[Sequence[Item]], *, first_sequence: int = 0
+    ) -> FoundEntries:
+        """Entries of tokens that are dicts, lists of strings or strings; refuse what is wrong.
+
+        ``first_sequence`` is the number of the first one, for messages.
+        """
+        return rows_of_items(self._names, sequences, first_sequence=first_sequence)
 
     def _prepared(self, templates: tuple[Template, ...]) -> Any:
         return _kernels.Templates(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 
-__all__ = ["NameIndex", "pack_names"]
+__all__ = ["NameIndex", "pack_names", "plain_texts"]
 
 
 def pack_names(names: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -40,6 +40,13 @@ def pack_names(names: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     offsets = np.zeros(len(names) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return blob, offsets
+
+
+def plain_texts(names: Sequence[str]) -> list[str]:
+    """Return names as plain strings, none of a subclass; refuse those that are no valid text."""
+    blob, offsets = pack_names(list(names))
+    text, bounds = blob.tobytes(), offsets.tolist()
+    return [text[a:b].decode() for a, b in itertools.pairwise(bounds)]
 
 
 def _is_text(name: str) -> bool:
@@ -80,9 +87,6 @@ class NameIndex:
         """Position of each name, −1 where it is not in the index."""
         found = self.kernel.find(list(names))
         if found is None:  # some are of a subclass of str, or no valid text, which is refused
-            blob, offsets = pack_names(list(names))
-            text, bounds = blob.tobytes(), offsets.tolist()
-            plain = [text[a:b].decode() for a, b in itertools.pairwise(bounds)]
-            found = self.kernel.find(plain)
+            found = self.kernel.find(plain_texts(names))
             assert found is not None  # they are plain now
         return found

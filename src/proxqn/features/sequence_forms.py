@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxqn.features.items import entries_of_items
 from proxqn.features.name_finder import NameFinder
 from proxqn.features.named_entries import FoundEntries, NamedEntries
 from proxqn.features.sequence_record import SequenceRecord
@@ -42,11 +41,11 @@ def stretches(
     templates: Templates | None,
     sequence_id: str | None,
     chunk_tokens: int,
-    finder: NameFinder | None = None,
+    finder: NameFinder,
 ) -> Iterator[Stretch]:
     """Cut sequences of any supported form into stretches of about ``chunk_tokens`` tokens.
 
-    With a finder the features of the usual forms are found at once.
+    The features of the usual forms are found, or numbered, at once.
     """
     pandas = sys.modules.get("pandas")  # who holds a DataFrame has imported it
     if pandas is not None and isinstance(sequences, pandas.DataFrame):
@@ -109,7 +108,7 @@ def _length(sequence: Any, s: int) -> int:
 
 
 def _stretch(
-    batch: list[Any], n_before: int, templates: Templates | None, finder: NameFinder | None
+    batch: list[Any], n_before: int, templates: Templates | None, finder: NameFinder
 ) -> Stretch:
     """Encode one batch; ``n_before`` sequences came before it."""
     labels: list[list[str]] = []
@@ -121,12 +120,12 @@ def _stretch(
         weights = [record.weight for record in batch]
         batch = [record.tokens for record in batch]
     lengths = np.array([_length(sequence, s) for s, sequence in enumerate(batch)], np.int64)
-    tokens: NamedEntries
+    tokens: NamedEntries | FoundEntries
     edges: NamedEntries | None = None
-    found = None if finder is None else finder.find(batch, label_column)
-    if found is not None:
-        return Stretch(*found, lengths, labels, weights)
     if templates is not None:
+        found = finder.find(batch, label_column)
+        if found is not None:
+            return Stretch(*found, lengths, labels, weights)
         columns = _column_stretch(batch, n_before, lengths, templates, label_column)
         tokens = columns.entries(templates.unigram)
         if templates.edge:
@@ -137,7 +136,7 @@ def _stretch(
         msg = "columns from a file need templates that say which features to make of them"
         raise ValueError(msg)
     else:
-        tokens = entries_of_items(batch, first_sequence=n_before)
+        tokens = finder.find_items(batch, first_sequence=n_before)
     return Stretch(tokens, edges, lengths, labels, weights)
 
 

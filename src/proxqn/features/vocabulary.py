@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxqn.features.name_index import NameIndex, pack_names
+from proxqn import _kernels
+from proxqn.features.name_index import NameIndex, pack_names, plain_texts
 
 __all__ = ["UNSEEN", "Vocabulary", "VocabularyBuilder"]
 
@@ -32,6 +33,11 @@ class VocabularyBuilder:
     known : Vocabulary, optional
         Names that have columns already, and keep them.
 
+    Attributes
+    ----------
+    kernel : _kernels.GrowingNames
+        The names and their counts, for those who read them from tokens.
+
     Examples
     --------
     >>> builder = VocabularyBuilder()
@@ -43,15 +49,13 @@ class VocabularyBuilder:
     """
 
     def __init__(self, known: Vocabulary | None = None) -> None:
-        names: Iterable[str] = () if known is None else known
-        self._columns: dict[str, int] = {name: j for j, name in enumerate(names)}
-        self._n_known = len(self._columns)
-        self._counts = np.zeros(max(1024, self._n_known), np.int64)  # (capacity,), doubled if full
+        self.kernel = _kernels.GrowingNames()
         if known is not None:
-            self._counts[: self._n_known] = known.counts
+            self.add(known.names(), known.counts)
+        self._n_known = len(self)
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self.kernel)
 
     def add(self, names: Sequence[str], counts: ArrayLike | None = None) -> NDArray[np.int64]:
         """Column of each name; names not seen before get the next free columns.
@@ -62,15 +66,11 @@ class VocabularyBuilder:
         counts : array-like of int, optional
             How often each name occurred; once each by default.
         """
-        table = self._columns
-        columns = np.fromiter(
-            (table.setdefault(name, len(table)) for name in names), np.int64, len(names)
-        )
-        if len(table) > len(self._counts):
-            grown = np.zeros(max(len(table), 2 * len(self._counts)), np.int64)
-            grown[: len(self._counts)] = self._counts
-            self._counts = grown
-        np.add.at(self._counts, columns, 1 if counts is None else np.asarray(counts, np.int64))
+        often = np.ones(len(names), np.int64) if counts is None else np.asarray(counts, np.int64)
+        columns = self.kernel.add(list(names), often)
+        if columns is None:
+            columns = self.kernel.add(plain_texts(names), often)
+            assert columns is not None  # they are plain now
         return columns
 
     def freeze(self, min_freq: int = 1) -> tuple[Vocabulary, NDArray[np.int64]]:
@@ -83,14 +83,12 @@ class VocabularyBuilder:
             all are kept, also a named column of an array that holds only zeros.  Names known
             from the start are always kept.
         """
-        counts = self._counts[: len(self._columns)]
+        blob, offsets, counts = self.kernel.arrays()
         kept = (counts >= min_freq) | (min_freq <= 1)
         kept[: self._n_known] = True
         new_column = np.where(kept, np.cumsum(kept) - 1, UNSEEN)
-        names = list(self._columns)
-        if not kept.all():
-            names = [name for name, keep in zip(names, kept.tolist(), strict=True) if keep]
-        return Vocabulary(*pack_names(names), counts[kept]), new_column
+        everything = Vocabulary(blob, offsets, counts)
+        return everything if kept.all() else everything.subset(np.flatnonzero(kept)), new_column
 
 
 class Vocabulary:
