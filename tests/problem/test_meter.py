@@ -245,6 +245,17 @@ def test_an_oracle_must_say_where_its_points_are():
         Half()
 
 
+def test_a_value_and_a_gradient_are_no_point():
+    class Pair(Oracle):
+        n_coordinates = 1
+
+        def at(self, w):
+            return 0.0, np.zeros(1)
+
+    with pytest.raises(TypeError, match=r"Pair.at\(w\) must return a Point, got a tuple; .*Dense"):
+        metered(Pair(), Calls()).at(ZERO)
+
+
 def test_a_point_that_is_accepted_is_metered_too():
     calls = Calls()
 

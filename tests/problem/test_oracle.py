@@ -74,6 +74,16 @@ def test_a_lower_bound_bounds_the_conjugate(scale):
         assert scale * float(g @ v) - LOSS(v)[0] <= bound + 1e-9
 
 
+def test_a_conjugate_of_one_s_own_goes_before_the_lower_bound():
+    point = DensePoint(
+        Bare(LOSS), SparseVector.empty(), *LOSS(0.0 * D), 0.0, conjugate=lambda s: 7.0 * s
+    )
+    assert point.conjugate(0.5) == 3.5
+    point.spend()
+    with pytest.raises(SpentPointError):
+        point.conjugate(0.5)
+
+
 # --- lines -----------------------------------------------------------------------------------
 
 
@@ -84,6 +94,19 @@ def test_a_line_leads_where_its_direction_points():
     there = line.accept(0.5)
     assert there.value == line.value(0.5)
     np.testing.assert_allclose(there.gradient(np.arange(LOSS.d)), LOSS(0.6 * D)[1], rtol=1e-11)
+
+
+def test_a_line_of_one_s_own_begins_at_its_point():
+    begun = []
+    point = DensePoint(
+        Bare(LOSS), SparseVector.empty(), *LOSS(0.0 * D), line=lambda *place: begun.append(place)
+    )
+    d = SparseVector.of_dense(D)
+    point.along(d)
+    assert begun == [(point, d)]
+    point.spend()
+    with pytest.raises(SpentPointError):
+        point.along(d)
 
 
 def test_a_step_that_was_not_tried_may_be_accepted():

@@ -54,6 +54,12 @@ class HalfACoordinate(Toy):
         return 6.0
 
 
+@breaks(r"at\(w\) returns a Point .* got a tuple. From a value and a gradient, return DensePoint")
+class Pair(Toy):
+    def at(self, w):
+        return 0.0, np.zeros(N_COORDINATES)
+
+
 @breaks(r"point.value is a finite number \(at w = 0\)")
 class InfiniteAtZero(Toy):
     def loss(self):

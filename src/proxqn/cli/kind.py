@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast, final
+from typing import Any, NoReturn, Protocol, final
 
 import click
 
-from proxqn.estimators.model import HOMES
+from proxqn.estimators.homes import home_of
 from proxqn.io.model_file import SavedModel
 
 
@@ -50,20 +50,30 @@ class Dev(Protocol):
         """Return the scores of a model."""
 
 
-class Commands(Protocol):
-    """A kind's side of the command line."""
+class Commands:
+    """A kind's side of the command line; what it leaves out is said not to be there."""
 
     def train(self) -> click.Command:
         """Return its command below ``proxqn train``."""
+        self._lacks("train")
 
     def predict(self, saved: SavedModel, source: str, wishes: Wishes) -> Iterator[str]:
         """Yield the lines of ``proxqn predict``, without their ends."""
+        self._lacks("predict")
 
     def evaluate(self, saved: SavedModel, source: str, wishes: Wishes) -> Scores:
         """Return the scores of a model on a labelled file."""
+        self._lacks("evaluate")
+
+    def _lacks(self, command: str) -> NoReturn:
+        raise click.UsageError(
+            f"models of this kind have no `proxqn {command}`; inspect shows them, and in Python "
+            "proxqn.load(path) gives the estimator."
+        )
 
 
 def commands_of(kind: str) -> Commands:
     """Import a kind's side of the command line."""
-    home = HOMES[kind]
-    return cast("Commands", home.find(home.commands))
+    home = home_of(kind)
+    found: Commands | None = None if home is None else home.find_commands()
+    return found or Commands()

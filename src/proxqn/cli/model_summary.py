@@ -72,7 +72,6 @@ def summary(model: Model, path: str, *, top: int, labels: Sequence[str] = ()) ->
 def _sizes(model: Model, seen: Description, path: str) -> dict[str, int]:
     return {
         "bytes": os.path.getsize(path),
-        "labels": len(model.classes_),
         "features": len(np.unique(seen.coef.indices)),
         "nonzero weights": model.result_.nnz,
         "possible weights": model.n_parameters_,
@@ -85,7 +84,7 @@ def _certificate(model: Any) -> dict[str, Any]:
         "status": model.status_.value,
         "converged": model.status_.success,
         "lam": model.lam,
-        "l2": model.l2,
+        "l2": getattr(model, "l2", 0.0),
         "objective": model.objective_,
         "gap": model.gap_,
         "relative gap": model.gap_ / abs(model.objective_) if model.objective_ else 0.0,

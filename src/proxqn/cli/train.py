@@ -7,7 +7,7 @@ from typing import final
 import click
 
 from proxqn.cli.kind import commands_of
-from proxqn.estimators.model import HOMES
+from proxqn.estimators.homes import kinds
 
 
 @final
@@ -16,11 +16,11 @@ class _Kinds(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the kinds of models."""
-        return list(HOMES)
+        return kinds()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a kind's command."""
-        return commands_of(cmd_name).train() if cmd_name in HOMES else None
+        return commands_of(cmd_name).train() if cmd_name in kinds() else None
 
 
 @click.group(cls=_Kinds)

@@ -118,7 +118,7 @@ def solve(
         )
         if progress is not None:
             progress.finish(result)
-    _warn_unless_converged(type(estimator).__name__, result, estimator.tol)
+    warn_unless_converged(type(estimator).__name__, result, estimator.tol, above=2)
     return result
 
 
@@ -152,7 +152,20 @@ def _progress(verbose: int, tol: float) -> Any:
     return Progress(every_iteration=verbose > 1, tol=tol)
 
 
-def _warn_unless_converged(name: str, result: Any, tol: float) -> None:
+def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1) -> None:
+    """Warn with what was reached and what to do; raise where the loss is not finite.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    result : OptimizeResult
+        Of ``minimize``.
+    tol : float
+        What was asked for.
+    above : int
+        Calls between the user's, which the warning names, and this one.
+    """
     if result.success:
         return
     if result.status is Status.NOT_FINITE:
@@ -167,7 +180,7 @@ def _warn_unless_converged(name: str, result: Any, tol: float) -> None:
     warnings.warn(
         f"{name} {result.message}. {_distance(result, tol)} {advice}".rstrip(),
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=above + 2,
     )
 
 

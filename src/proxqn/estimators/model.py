@@ -1,15 +1,15 @@
 """What files, the command line, ``inspect`` and exports ask of a model, whatever it is.
 
 An estimator that offers this can be saved, loaded, resumed, inspected and trained on the command
-line, and nothing outside its own folder asks what it is. Its line in ``HOMES`` says where it lives.
+line, and nothing outside its own folder asks what it is. ``homes.py`` says where it lives;
+``docs/guides/write-an-estimator.md`` writes one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any, ClassVar, Final, Protocol, Self, final, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, final, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,29 +21,6 @@ from proxqn.problem import Floats
 from proxqn.run.trace import Trace
 
 
-@final
-@dataclass(frozen=True)
-class Home:
-    """Where a kind of model lives, by module and name; imported when it is called for."""
-
-    estimator: str
-    commands: str  # its side of the command line
-
-    def find(self, place: str) -> Any:
-        """Import what stands at ``module:name``."""
-        module, _, name = place.partition(":")
-        return getattr(import_module(module), name)
-
-
-HOMES: Final = {
-    "chain": Home("proxqn.estimators.chain_crf:ChainCRF", "proxqn.cli.chain:COMMANDS"),
-    "tree": Home(
-        "proxqn.estimators.hierarchical:HierarchicalClassifier", "proxqn.cli.tree:COMMANDS"
-    ),
-}
-"""Kinds of models, by the name they have in files and on the command line."""
-
-
 class ModelWriter(Protocol):
     """A model file on its way out, piece by piece."""
 
@@ -51,7 +28,7 @@ class ModelWriter(Protocol):
         """Add what JSON can hold."""
 
     def parameters(self, model: Any, *names: str, given: tuple[str, ...] = ()) -> None:
-        """Add the shared parameters and these; those of ``given`` only where they are not None."""
+        """Add the shared parameters it has, and these; of ``given`` those that are not None."""
 
     def labels(self, name: str, labels: NDArray[Any]) -> None:
         """Add labels with their type."""
@@ -109,7 +86,7 @@ class Description:
     rows: list[str]  # labels or nodes: the names of the rows of coef
     coef: sp.csr_array
     feature: Callable[[int], str]  # the name of a column
-    sizes: dict[str, int] = field(default_factory=dict)  # beside those that every model has
+    sizes: dict[str, int] = field(default_factory=dict)  # of it, such as labels; by name
     transitions: Floats | None = None  # [rows, rows]
     edges: WeightGroup | None = None
 
@@ -135,7 +112,7 @@ class Model(Protocol):
     """A fitted estimator."""
 
     kind: ClassVar[str]
-    classes_: NDArray[Any]
+    lam: Any
     n_features_in_: int
     objective_: float
     gap_: float

@@ -21,11 +21,14 @@ def pack_parameters(
 ) -> dict[str, Any]:
     """Return the constructor's parameters that say what was minimised, and how far.
 
-    Not ``n_jobs``, ``verbose`` and ``warm_start``, which change nothing about the model, nor a
-    settings object as ``solver``: a loaded model has the defaults there.
+    Of those that models share, the ones that this one has. Not ``n_jobs``, ``verbose`` and
+    ``warm_start``, which change nothing about the model, nor a settings object as ``solver``: a
+    loaded model has the defaults there.
     """
-    found = {name: _packed(getattr(model, name)) for name in (*_SHARED, *more)}
-    found |= {"solver": model.solver} if isinstance(model.solver, str) else {}
+    shared = tuple(name for name in _SHARED if hasattr(model, name))
+    found = {name: _packed(getattr(model, name)) for name in (*shared, *more)}
+    solver = getattr(model, "solver", None)
+    found |= {"solver": solver} if isinstance(solver, str) else {}
     return found | {
         name: _packed(getattr(model, name)) for name in given if getattr(model, name) is not None
     }

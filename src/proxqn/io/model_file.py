@@ -8,7 +8,8 @@ from typing import Any, final
 
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.estimators.model import HOMES, Encoded, Model
+from proxqn.estimators.homes import GROUP, OURS, home_of, kinds
+from proxqn.estimators.model import Encoded, Model
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.io import container
 from proxqn.io.container import Contents, ModelFileError
@@ -60,9 +61,14 @@ def save(
     >>> load(path).predict([["cats", "bark"]])
     [array(['N', 'V'], dtype='<U1')]
     """
-    if getattr(type(model), "kind", None) not in HOMES:
-        names = " or ".join(home.estimator.rpartition(":")[2] for home in HOMES.values())
-        raise TypeError(f"expected a fitted {names}, got {type(model).__name__}.")
+    kind = getattr(type(model), "kind", None)
+    home = home_of(kind) if isinstance(kind, str) else None
+    if home is None or not isinstance(model, home.find_estimator()):
+        names = ", ".join(home.name for home in OURS.values())
+        raise TypeError(
+            f"expected a fitted {names}, or an estimator whose `kind` an installed package names "
+            f"among its entry points {GROUP!r}; got {type(model).__name__}."
+        )
     check_is_fitted(model)
     write(SavedModel(model if encoder is None else _with_encoder(model, encoder)), path)
 
@@ -145,11 +151,14 @@ def pack(saved: SavedModel) -> Contents:
 
 def unpack(contents: Contents) -> SavedModel:
     """Build the model from a file's contents."""
-    if contents.kind not in HOMES:
-        raise ModelFileError(f"holds a {contents.kind!r}, expected a model: {' or '.join(HOMES)}.")
-    home, reader = HOMES[contents.kind], ContentsReader(contents)
+    home, reader = home_of(contents.kind), ContentsReader(contents)
+    if home is None:
+        raise ModelFileError(
+            f"holds a {contents.kind!r}, expected a model: {' or '.join(kinds())}. Other kinds "
+            "come with the packages that wrote them."
+        )
     try:
-        model = home.find(home.estimator).from_file(reader)
+        model = home.find_estimator().from_file(reader)
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError) as error:

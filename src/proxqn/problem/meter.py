@@ -105,6 +105,11 @@ def _forwarded(kind: type, name: str) -> Any:
         found = getattr(self._inside, name)(*args, **options)
         if name in PRICES and found is not None:
             self._calls.charge(PRICES[name], self._share, time.perf_counter() - began)
+        if name == "at" and not isinstance(found, Point):
+            raise TypeError(
+                f"{kind.__name__}.at(w) must return a Point, got a {type(found).__name__}; from a "
+                "value and a gradient, return DensePoint(self, w, value, gradient)."
+            )
         if isinstance(found, Oracle):
             part = found.n_samples / self._inside.n_samples
             return _wrapped(found, self._calls, self._share * part)

@@ -20,14 +20,15 @@ Rejected trial steps therefore never pay for a backward pass, a partial gradient
 data of its own features, and no method returns an array as long as the number of parameters.
 
 A loss of one's own needs :meth:`Oracle.at` and ``n_coordinates`` alone: :class:`DensePoint` makes a
-point of a value and a gradient. What an oracle or a point *may* offer beside this stands in
-``abilities.py``.
+point of a value and a gradient (``docs/guides/write-a-loss.md``). What an oracle or a point *may*
+offer beside this stands in ``abilities.py``.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
@@ -149,6 +150,11 @@ class DensePoint(Point):
     lower_bound : float, optional
         A number that a convex ℓ nowhere falls below, such as 0 for a sum of squares. With it every
         answer has a proof: ``ℓ*(s∇ℓ(w)) ≤ s (⟨w, ∇ℓ(w)⟩ - ℓ(w)) - (1-s) lower_bound``.
+    conjugate : callable, optional
+        ``conjugate(s)``, an upper bound of ``ℓ*(s∇ℓ(w))`` that is better than this one.
+    line : callable, optional
+        ``line(point, d)`` makes a :class:`Line` whose trials cost less than points do; its
+        ``accept`` calls ``point.spend()``.
 
     Examples
     --------
@@ -169,6 +175,9 @@ class DensePoint(Point):
         value: float,
         gradient: Floats,
         lower_bound: float | None = None,
+        *,
+        conjugate: Callable[[float], float] | None = None,
+        line: Callable[[DensePoint, SparseVector], Line] | None = None,
     ) -> None:
         gradient = np.asarray(gradient, dtype=np.float64)
         if gradient.shape != (oracle.n_coordinates,):
@@ -178,7 +187,7 @@ class DensePoint(Point):
             )
         self.value = float(value)
         self._oracle, self._w, self._gradient = oracle, w, gradient
-        self._lower_bound = lower_bound
+        self._lower_bound, self._conjugate, self._line = lower_bound, conjugate, line
         self._spent = False
 
     def gradient(self, coordinates: Ints) -> Floats:
@@ -194,15 +203,20 @@ class DensePoint(Point):
         return Sweep(found, float(size.max(initial=0.0)))
 
     def along(self, direction: SparseVector) -> Line:
-        """Return a line each of whose trials is a point of its own."""
+        """Return the line it was given, or one each of whose trials is a point of its own."""
         self._live()
+        if self._line is not None:
+            return self._line(self, direction)
         return _LineOfPoints(self._oracle, self, self._w, direction)
 
     def conjugate(self, scale: float) -> float | None:
-        """Return what follows from the lower bound, where one is known."""
+        """Return the bound it was given, or what follows from a lower bound of ℓ."""
+        gradient = self._live()
+        if self._conjugate is not None:
+            return self._conjugate(scale)
         if self._lower_bound is None:
             return None
-        inner = float(self._live()[self._w.coordinates] @ self._w.values)
+        inner = float(gradient[self._w.coordinates] @ self._w.values)
         return scale * (inner - self.value) - (1.0 - scale) * self._lower_bound
 
     def spend(self) -> None:

@@ -28,7 +28,16 @@ def check_shape(case: Case) -> None:
                 got=repr(n),
                 do=f"Return an int from the property {name}.",
             )
-    value = oracle.at(SparseVector.empty()).value
+    point = oracle.at(SparseVector.empty())
+    if not isinstance(point, Point):
+        raise broken(
+            "at(w) returns a Point",
+            where="at w = 0",
+            expected="a Point",
+            got=f"a {type(point).__name__}",
+            do="From a value and a gradient, return DensePoint(self, w, value, gradient).",
+        )
+    value = point.value
     if not isinstance(value, float) or not math.isfinite(value):
         raise broken(
             "point.value is a finite number",

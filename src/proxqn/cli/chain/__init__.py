@@ -7,12 +7,12 @@ from typing import Final, final
 
 import click
 
-from proxqn.cli.kind import Scores, Wishes
+from proxqn.cli.kind import Commands, Scores, Wishes
 from proxqn.io.model_file import SavedModel
 
 
 @final
-class ChainCommands:
+class ChainCommands(Commands):
     """What the command line can do with a chain."""
 
     def train(self) -> click.Command:

@@ -20,7 +20,7 @@ def describe(model: Any) -> Description:
         labels,
         model.coef_,
         named if encoder is None else encoder.vocabulary.name,
-        {"edge features": n_edges} if n_edges else {},
+        {"labels": len(labels)} | ({"edge features": n_edges} if n_edges else {}),
         model.transitions_,
         edges,
     )

@@ -241,7 +241,8 @@ class HierarchicalClassifier(TreePredictor):
         check_is_fitted(self)
         names = [str(name) for name in self.hierarchy_.names]
         feature = feature_namer(getattr(self, "feature_names_in_", None), "")
-        return Description(names, self.coef_, feature, {"nodes": len(names)})
+        sizes = {"labels": len(self.classes_), "nodes": len(names)}
+        return Description(names, self.coef_, feature, sizes)
 
     def exports(self) -> dict[str, Callable[[], Iterator[str]]]:
         """Return nothing: no other program's form is known."""
