@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from itertools import chain
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,20 @@ _SHOWN = 5  # labels named in an error message
 class GivenLabels:
     """Names of labels, one a token, those that are not known apart."""
 
-    known: NDArray[Any]  # the labels of tokens that have one
+    names: NDArray[Any]  # the labels that occur, sorted
+    number: NDArray[np.int32]  # of the tokens that have one, among them
     has_label: NDArray[np.bool_]  # [n_tokens]
     choices: list[frozenset[Any] | None]  # of the other tokens; None may be anything
+
+    @classmethod
+    def of(cls, labels: NDArray[Any]) -> Self:
+        """Return labels that are all known."""
+        return cls(*_numbered(labels), np.ones(len(labels), dtype=bool), [])
+
+    @property
+    def known(self) -> NDArray[Any]:
+        """The labels of the tokens that have one."""
+        return self.names[self.number]
 
     @property
     def complete(self) -> bool:
@@ -36,22 +48,21 @@ class GivenLabels:
     def numbered(self, more: NDArray[Any] | None = None) -> tuple[NDArray[Any], PartialLabels]:
         """Return the labels that occur, sorted, those of ``more`` too; and their numbers."""
         if self.complete and more is None:
-            classes, number = np.unique(self.known, return_inverse=True)
-            return classes, PartialLabels.known(number.astype(np.int32), len(classes))
+            return self.names, PartialLabels.known(self.number, len(self.names))
         chosen = sorted(set().union(*(c for c in self.choices if c is not None)))
-        named = [self.known, np.array(chosen, dtype=self.known.dtype)]
+        named = [self.names, np.array(chosen, dtype=self.names.dtype)]
         classes = np.unique(np.concatenate(named if more is None else [*named, more]))
         return classes, self.numbered_in(classes)
 
     def numbered_in(self, classes: NDArray[Any]) -> PartialLabels:
         """Return the labels as numbers in ``classes``; refuse labels that are not among them."""
         labels = np.full(len(self.has_label), -1, dtype=np.int32)
-        if len(self.known):
-            labels[self.has_label] = known_labels(self.known, classes)
+        if len(self.number):
+            labels[self.has_label] = known_labels(self.names, classes)[self.number]
         candidates = np.ones((len(self.choices), len(classes)), dtype=bool)
         for row, choice in zip(candidates, self.choices, strict=True):
             if choice is not None:
-                chosen = np.array(sorted(choice), dtype=self.known.dtype)
+                chosen = np.array(sorted(choice), dtype=self.names.dtype)
                 row[:] = False
                 row[known_labels(chosen, classes)] = True
         return PartialLabels(labels, candidates)
@@ -70,12 +81,15 @@ def read_given(y: Any, tokens: Tokens) -> GivenLabels:
     >>> given.numbered_in(np.array(["a", "b", "c"])).allowed().astype(int).tolist()
     [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
     """
+    texts = _listed_texts(y, tokens.lengths) if tokens.listed else None
+    if texts is not None:
+        return GivenLabels(*texts, np.ones(tokens.X.shape[0], dtype=bool), [])
     labels = _flat_labels(y, tokens)
     has_label = np.ones(len(labels), dtype=bool)
     if labels.dtype.kind == "O":
         has_label[:] = [not (v is None or isinstance(v, set | frozenset)) for v in labels]
     if has_label.all():
-        return GivenLabels(_checked(labels), has_label, [])
+        return GivenLabels.of(_checked(labels))
     choices = [None if v is None else frozenset(v) for v in labels[~has_label]]
     for token, choice in zip(np.flatnonzero(~has_label).tolist(), choices, strict=True):
         if choice is not None and not choice:
@@ -88,7 +102,7 @@ def read_given(y: Any, tokens: Tokens) -> GivenLabels:
         raise TypeError("y mixes text and numbers; expected labels of one type. Convert them.")
     named = np.array(names)
     _check_values(named)
-    return GivenLabels(named[: len(known)], has_label, choices)
+    return GivenLabels(*_numbered(named[: len(known)]), has_label, choices)
 
 
 def read_labels(y: Any, tokens: Tokens) -> NDArray[Any]:
@@ -129,6 +143,26 @@ def check_several_classes(labels: PartialLabels, classes: NDArray[Any]) -> None:
             "to choose between. Check that y holds all the labels and that no sequence with "
             "another label was left out (a sample_weight of 0 leaves it out)."
         )
+
+
+def _numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    names, number = np.unique(labels, return_inverse=True)
+    return names, number.astype(np.int32)
+
+
+def _listed_texts(y: Any, lengths: Ints) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
+    """Return the labels numbered where they are strings in lists; others, and wrong ones, go on."""
+    if not isinstance(y, list) or set(map(type, y)) - {list, tuple}:
+        return None
+    if list(map(len, y)) != lengths.tolist():
+        return None
+    labels = list(chain.from_iterable(y))
+    if set(map(type, labels)) != {str}:
+        return None
+    table = {name: place for place, name in enumerate(dict.fromkeys(labels))}
+    place = np.fromiter(map(table.__getitem__, labels), np.int32, len(labels))
+    names, number = _numbered(np.array(list(table)))  # sorts; NumPy cuts zeros off the end of text
+    return names, number[place]
 
 
 def _flat_labels(y: Any, tokens: Tokens) -> NDArray[Any]:
