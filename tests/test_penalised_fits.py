@@ -11,17 +11,17 @@ from functools import cache
 
 import numpy as np
 import pytest
+from benchmarks.independent import Numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import __version__
 from sklearn.linear_model import LogisticRegression
-from tests import independent
-from tests.independent import Numbers
 from tests.points import Logistic, kkt_residual, objective
 from tests.problems import random_chain
 from tests.rival_problems import small_tree
 from tests.strangers import Bare
 
+from benchmarks import independent
 from proxqn import ProxQN, minimize
 from proxqn.losses.function import FunctionOracle
 from proxqn.problem.oracle import Oracle

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.independent import Numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import independent
-from tests.independent import Numbers
 from tests.points import Logistic, full_gradient, kkt_residual, objective, random_weights
 from tests.problems import ChainProblem, enumerate_labelings, random_chain
 from tests.rival_problems import small_tree
 
+from benchmarks import independent
 from proxqn import minimize
 from proxqn.losses.chain.oracle import Pairs
 from proxqn.penalties import ElasticNet, Separable

@@ -26,12 +26,16 @@ class Numbers:
     upper: Floats
 
     @classmethod
-    def of(cls, n: int, lam: Any, l2: Any = 0.0, lower: Any = -np.inf, upper: Any = np.inf):
+    def of(
+        cls, n: int, lam: Any, l2: Any = 0.0, lower: Any = -np.inf, upper: Any = np.inf
+    ) -> Numbers:
+        """Return them for n weights, each given as a number or an array."""
         given = (lam, l2, lower, upper)
         return cls(*(np.broadcast_to(np.asarray(x, float), (n,)).copy() for x in given))
 
     @property
     def penalty(self) -> Separable:
+        """The same, as the package has it."""
         return Separable(self.lam, self.l2, self.lower, self.upper)
 
     def arguments(self) -> dict[str, Any]:
@@ -40,6 +44,7 @@ class Numbers:
 
 
 def as_function(oracle: Oracle) -> Function:
+    """Return an oracle as a function of a dense vector."""
     everything = np.arange(oracle.n_coordinates)
 
     def function(w: Floats) -> tuple[float, Floats]:
