@@ -38,9 +38,10 @@ test: lint
 fuzz: $(STAMP)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(shell grep -rl hypothesis tests --include='test_*.py')
 
-# FILES=number of damaged copies, JOBS=processes
+# FILES=number of damaged copies, JOBS=processes, KIND=one format alone
 fuzz-files: $(STAMP)
-	$(BIN)/python -m tests.io.mutants crfsuite --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2)
+	for kind in $(or $(KIND),crfsuite wapiti crfpp crfpp-text); do \
+	  $(BIN)/python -m tests.io.mutants $$kind --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2) || exit 1; done
 
 format: $(STAMP)
 	$(BIN)/ruff format .

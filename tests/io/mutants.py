@@ -13,8 +13,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +106,42 @@ def crfsuite_file(number: int) -> bytes:
         return path.read_bytes()
 
 
-KINDS = {"crfsuite": (try_crfsuite, crfsuite_file)}
+def try_wapiti(data: bytes) -> None:
+    """Read a model, and label with it what could be read."""
+    from proxqn.io.pattern_chain import chain_of
+    from proxqn.io.wapiti import parse_model
+
+    _label(chain_of(parse_model(data)))
+
+
+def try_crfpp(data: bytes) -> None:
+    """Read a model of either form, and label with it what could be read."""
+    from proxqn.io.crfpp import parse_model
+    from proxqn.io.pattern_chain import chain_of
+
+    _label(chain_of(parse_model(data)))
+
+
+def _label(crf: Any) -> None:
+    templates = crf.encoder_.templates
+    if templates is None:
+        crf.predict([["a", "b"]])
+    elif templates.n_columns < 100:
+        crf.predict([[["The"] * max(1, templates.n_columns)] * 3])
+
+
+def golden_file(*names: str) -> Callable[[int], bytes]:
+    """Return what gives one of the programs' own small models."""
+    folder = Path(__file__).parents[1] / "golden" / "other_programs"
+    return lambda number: (folder / names[number % len(names)]).read_bytes()
+
+
+KINDS = {
+    "crfsuite": (try_crfsuite, crfsuite_file),
+    "wapiti": (try_wapiti, golden_file("letters.wapiti", "compact.wapiti")),
+    "crfpp": (try_crfpp, golden_file("letters.crfpp", "frequent.crfpp")),
+    "crfpp-text": (try_crfpp, golden_file("letters.crfpp.txt")),
+}
 
 
 def _worker(kind: str, seed: int, number: int) -> Counter[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.io.golden_files import rows
 
 from proxqn import ChainCRF, HierarchicalClassifier, Hierarchy
 from proxqn.features.encoding import SequenceEncoder
@@ -185,9 +186,9 @@ def test_files_that_are_no_models(tmp_path):
 
 
 def test_a_newer_version_is_refused(small):
-    newer = to_bytes(replace(from_bytes(small), version=4))
+    newer = to_bytes(replace(from_bytes(small), version=5))
     with pytest.raises(
-        ModelFileError, match="format version 4; this package reads versions 1 to 3"
+        ModelFileError, match="format version 5; this package reads versions 1 to 4"
     ):
         from_bytes(newer)
 
@@ -346,6 +347,16 @@ def test_golden_chain_with_edge_features():
     np.testing.assert_allclose(marginals, expected["marginals"], rtol=1e-12)
     assert saved.model.objective_ == expected["objective"]
     assert saved.encoder.edge_vocabulary.names() == expected["edge_features"]
+
+
+def test_golden_chain_with_wapitis_templates():
+    """Version 4 brought templates that look at bytes."""
+    saved = load_with_encoder(GOLDEN / "chain-v4.proxqn")
+    expected = json.loads((GOLDEN / "chain-v4.json").read_text())
+    new = rows("new.txt")
+    assert [labels.tolist() for labels in saved.model.predict(new)] == expected["labels"]
+    marginals = np.concatenate(saved.model.predict_marginals(new))
+    np.testing.assert_allclose(marginals, np.concatenate(expected["marginals"]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("version", [1])

@@ -12,7 +12,7 @@ from typing import Any, final
 from proxqn import _kernels
 from proxqn.features.items import Item, rows_of_items
 from proxqn.features.named_entries import FoundEntries
-from proxqn.features.templates import Command, Template, Templates, marker
+from proxqn.features.templates import Command, Template, Templates
 
 __all__ = ["NameFinder"]
 
@@ -121,7 +121,6 @@ class NameFinder:
         number = list(self._sources.values()).index(source)
         sign = -1 if command.row < 0 else 1
         markers = [
-            command.apply(marker(-d if sign < 0 else d - 1, 0), is_marker=True)
-            for d in range(1, abs(command.row) + 1)
+            command.beyond(-d if sign < 0 else d - 1, 0) for d in range(1, abs(command.row) + 1)
         ]
         return number, command.row, command.absolute, markers

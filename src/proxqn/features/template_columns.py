@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxqn.features.named_entries import NamedEntries
-from proxqn.features.templates import Command, Template, marker
+from proxqn.features.templates import Command, Template
 
 __all__ = ["ColumnStretch"]
 
@@ -133,8 +133,7 @@ class ColumnStretch:
         beyond = np.where(at < 0, at, at - self._length + 1)
         distances, which = np.unique(beyond[~in_range], return_inverse=True)
         looked_at[~in_range] = len(results) + which
-        markers = [marker(int(d), 0) if d < 0 else marker(int(d) - 1, 0) for d in distances]
-        results = results + [command.apply(text, is_marker=True) for text in markers]
+        results = results + [command.beyond(d if d < 0 else d - 1, 0) for d in distances.tolist()]
         self._coded_commands[command] = _Coded(looked_at, results)
         return self._coded_commands[command]
 

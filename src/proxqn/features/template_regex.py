@@ -10,7 +10,8 @@ r"""Wapiti's small regular-expression dialect, translated to Python's.
 ====  =====================================================================================
 
 So ``[``, ``(``, ``+`` and ``|`` are ordinary characters.  Wapiti looks at bytes; here the
-classes know Unicode letters, and ``.`` is a whole character.
+classes know Unicode letters, and ``.`` is a whole character.  With ``ascii_only`` the classes know
+ASCII's letters alone, so that text of one character a byte is matched as Wapiti does it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from itertools import groupby
 __all__ = ["compile_wapiti_regex"]
 
 
-def compile_wapiti_regex(pattern: str) -> re.Pattern[str]:
+def compile_wapiti_regex(pattern: str, *, ascii_only: bool = False) -> re.Pattern[str]:
     r"""Compile a pattern of a ``%t`` or ``%m`` command.
 
     Raises
@@ -44,7 +45,7 @@ def compile_wapiti_regex(pattern: str) -> re.Pattern[str]:
     parts = [r"\A"] if pattern.startswith("^") else []
     at = 0
     while at < len(body):
-        one, at = _one_character(body, at)
+        one, at = _one_character(body, at, ascii_only=ascii_only)
         if body[at : at + 1] == "*":
             one, at = one + "*?", at + 1  # Wapiti takes the shortest match
         elif body[at : at + 1] == "?":
@@ -52,7 +53,7 @@ def compile_wapiti_regex(pattern: str) -> re.Pattern[str]:
         parts.append(one)
     if anchored_end:
         parts.append(r"\Z")
-    return re.compile("".join(parts), re.DOTALL)
+    return re.compile("".join(parts), re.DOTALL | (re.ASCII if ascii_only else re.NOFLAG))
 
 
 def _is_escaped(text: str, at: int) -> bool:
@@ -60,7 +61,7 @@ def _is_escaped(text: str, at: int) -> bool:
     return backslashes % 2 == 1
 
 
-def _one_character(body: str, at: int) -> tuple[str, int]:
+def _one_character(body: str, at: int, *, ascii_only: bool) -> tuple[str, int]:
     """Python's form of the single-character matcher at a place, and the place after it."""
     character = body[at]
     if character in "*?":
@@ -73,24 +74,26 @@ def _one_character(body: str, at: int) -> tuple[str, int]:
     if at + 1 == len(body):
         msg = "a lone backslash at the end; write \\\\ to match one"
         raise ValueError(msg)
-    return _escaped(body[at + 1]), at + 2
+    return _escaped(body[at + 1], ascii_only=ascii_only), at + 2
 
 
-def _escaped(letter: str) -> str:
+def _escaped(letter: str, *, ascii_only: bool) -> str:
     members = {
         "a": r"[^\W\d_]",
         "d": r"\d",
         "s": r"\s",
         "w": r"[^\W_]",
-        "p": r"(?:[^\w\s]|_)",
+        "p": r"[!-/:-@\[-`{-~]" if ascii_only else r"(?:[^\w\s]|_)",
         "A": r"[\W\d_]",
         "D": r"\D",
         "S": r"\S",
         "W": r"[\W_]",
-        "P": r"(?:[^\W_]|\s)",
+        "P": r"[^!-/:-@\[-`{-~]" if ascii_only else r"(?:[^\W_]|\s)",
     }
     if letter in "luLU":
         negation = "^" if letter.isupper() else ""
+        if ascii_only:
+            return f"[{negation}{'a-z' if letter.lower() == 'l' else 'A-Z'}]"
         return f"[{negation}{_cased_ranges(letter.lower())}]"
     return members.get(letter, re.escape(letter))
 

@@ -15,7 +15,7 @@ One template a line; ``#`` at the start of a line makes it a comment::
 The first letter decides what a feature is joined with: U with the label, B with the label and the
 one before it, ``*`` with either.  Beyond the ends of a sequence stand CRF++'s markers: ``_B-1``,
 ``_B-2``, … before the first token and ``_B+1``, … after the last.  See `template_regex` for the
-regular expressions.
+regular expressions, `template_dialect` for how Wapiti reads the same lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self, overload
 
-from proxqn.features.template_regex import compile_wapiti_regex
+from proxqn.features.template_dialect import Dialect
 
 __all__ = ["Command", "Template", "TemplateError", "Templates"]
 
@@ -57,6 +57,8 @@ class Command:
         Whether ``row`` counts from the ends of the sequence.
     pattern : re.Pattern or None
         The regular expression of 't' and 'm'.
+    dialect : Dialect
+        Whose command it is.
     """
 
     kind: str
@@ -65,6 +67,7 @@ class Command:
     fold: bool = False
     absolute: bool = False
     pattern: re.Pattern[str] | None = None
+    dialect: Dialect = Dialect.CRFPP
 
     def position(self, t: int, length: int) -> int:
         """Token the command looks at from token t; outside 0 … length−1 beyond the ends."""
@@ -75,11 +78,15 @@ class Command:
     def apply(self, text: str, *, is_marker: bool = False) -> str:
         """Give the result for a token's text, or for a marker of a place beyond the ends."""
         if self.pattern is not None:
-            match = self.pattern.search(text)
+            match = self.dialect.search(self.pattern, text)
             if self.kind == "t":
-                return "true" if match else "false"
-            text = match.group() if match else ""
-        return text.lower() if self.fold and not is_marker else text
+                return "false" if match is None else "true"
+            text = match or ""
+        return self.dialect.lower(text) if self.fold and not is_marker else text
+
+    def beyond(self, position: int, length: int) -> str:
+        """Give the result for a place before the first token or after the last."""
+        return self.apply(self.dialect.marker(position, length), is_marker=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +137,11 @@ class Template:
         return self.join([_result(command, rows, t) for command in self.commands])
 
 
-def marker(position: int, length: int) -> str:
-    """CRF++'s stand-in for a token before the first (``_B-1``) or after the last (``_B+1``)."""
-    return f"_B{position}" if position < 0 else f"_B+{position - length + 1}"
-
-
 def _result(command: Command, rows: Rows, t: int) -> str:
     at = command.position(t, len(rows))
     if 0 <= at < len(rows):
         return command.apply(rows[at][command.column])
-    return command.apply(marker(at, len(rows)), is_marker=True)
+    return command.beyond(at, len(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,28 +159,32 @@ class Templates(Sequence[Template]):
 
     items: tuple[Template, ...]
     source: str = field(default="template", compare=False)
+    dialect: Dialect = Dialect.CRFPP
 
     @classmethod
-    def parse(cls, text: str, source: str = "template") -> Self:
+    def parse(
+        cls, text: str, source: str = "template", dialect: Dialect | str = Dialect.CRFPP
+    ) -> Self:
         """Read templates from text; ``source`` names it in error messages."""
-        lines = ((n, line.strip()) for n, line in enumerate(text.split("\n"), 1))
-        items = tuple(
-            _parse_line(line, n, source) for n, line in lines if line and not line.startswith("#")
-        )
+        dialect = Dialect(dialect)
+        lines = ((n, dialect.line(line)) for n, line in enumerate(text.split("\n"), 1))
+        items = tuple(_parse_line(line, n, source, dialect) for n, line in lines if line)
         if not items:
             msg = f"{source}: expected at least one template, such as U00:%x[0,0]"
             raise TemplateError(msg)
-        return cls(items, source)
+        return cls(items, source, dialect)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a template file (UTF-8)."""
+    def from_file(
+        cls, path: str | os.PathLike[str], dialect: Dialect | str = Dialect.CRFPP
+    ) -> Self:
+        """Read a template file (UTF-8), CRF++'s or, with ``dialect="wapiti"``, Wapiti's."""
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
             msg = f"{os.fspath(path)}: expected UTF-8 text (byte {error.start})"
             raise TemplateError(msg) from None
-        return cls.parse(text, os.fspath(path))
+        return cls.parse(text, os.fspath(path), dialect)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -245,7 +251,7 @@ _INDEX = re.compile(r"\[(@?)([+-]?\d+),(\d+)")
 _PATTERN = re.compile(r',"((?:[^"\\]|\\.)*)"')
 
 
-def _parse_line(text: str, line: int, source: str) -> Template:
+def _parse_line(text: str, line: int, source: str, dialect: Dialect) -> Template:
     if text[0] not in "UuBb*":
         _fail(source, line, text, f"to start with U, B or *, not {text[0]!r}")
     literals, commands = [""], []
@@ -255,13 +261,15 @@ def _parse_line(text: str, line: int, source: str) -> Template:
             literals[-1] += text[at]
             at += 1
             continue
-        command, at = _parse_command(text, at, line, source)
+        command, at = _parse_command(text, at, line, source, dialect)
         commands.append(command)
         literals.append("")
     return Template(text, line, tuple(literals), tuple(commands))
 
 
-def _parse_command(text: str, at: int, line: int, source: str) -> tuple[Command, int]:
+def _parse_command(
+    text: str, at: int, line: int, source: str, dialect: Dialect
+) -> tuple[Command, int]:
     """Read the command that starts with the '%' at a place; give it and the place after it."""
     kind = text[at + 1 : at + 2]
     if kind not in tuple("xtmXTM"):
@@ -279,14 +287,15 @@ def _parse_command(text: str, at: int, line: int, source: str) -> tuple[Command,
         if quoted is None:
             _fail(source, line, text, f'a quoted pattern, as in %{kind}[0,0,"^.?.?"]')
         try:
-            pattern = compile_wapiti_regex(quoted.group(1))
+            pattern = dialect.regex(quoted.group(1))
         except ValueError as error:
             _fail(source, line, text, f"a regular expression, but {error}")
         end = quoted.end()
     if text[end : end + 1] != "]":
         _fail(source, line, text, f"']' after {text[at:end]!r}")
     fold = kind.isupper()
-    return Command(kind.lower(), int(row), int(column), fold, bool(absolute), pattern), end + 1
+    place = int(row), int(column), fold, bool(absolute)
+    return Command(kind.lower(), *place, pattern, dialect), end + 1
 
 
 def _fail(source: str, line: int, text: str, expected: str) -> NoReturn:

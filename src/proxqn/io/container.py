@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 Arrays = Mapping[str, NDArray[Any]]
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
 """Files of this version and all before it can be read."""
 
 _KEY: Final = "proxqn"

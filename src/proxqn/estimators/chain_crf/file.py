@@ -15,6 +15,7 @@ from proxqn.estimators.model import (
     write_feature_names,
 )
 from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.template_dialect import Dialect
 from proxqn.features.templates import Templates
 from proxqn.features.vocabulary import Vocabulary
 
@@ -32,6 +33,8 @@ def write(model: Any, file: ModelWriter) -> None:
         write_feature_names(file, model)
     else:
         file.value("encoder", _packed(encoder))
+        if encoder.templates is not None and encoder.templates.dialect is not Dialect.CRFPP:
+            file.needs(4)
         coef = _write_names(file, "features", coef, encoder.vocabulary, at_least=1)
         if len(encoder.edge_vocabulary):
             edges = _write_names(file, "edge_features", edges, encoder.edge_vocabulary)
@@ -101,11 +104,14 @@ def _write_names(
 
 
 def _packed(encoder: SequenceEncoder) -> dict[str, Any]:
-    return {
+    packed = {
         "templates": None if encoder.templates is None else str(encoder.templates),
         "min_freq": int(encoder.min_freq),
         "sequence_id": encoder.sequence_id,
     }
+    if encoder.templates is not None and encoder.templates.dialect is not Dialect.CRFPP:
+        packed["dialect"] = encoder.templates.dialect.value
+    return packed
 
 
 def _encoder(
@@ -119,9 +125,12 @@ def _encoder(
     if edge_names is not None and len(edge_names) != n_edges:
         raise ValueError(f"expected {n_edges} names of edge features, got {len(edge_names)}.")
     try:
-        templates = packed["templates"]
+        lines, dialect = packed["templates"], packed.get("dialect", Dialect.CRFPP)
+        templates = None
+        if lines is not None:
+            templates = Templates.parse(lines, "the model's templates", dialect)
         return SequenceEncoder(
-            None if templates is None else Templates.parse(templates, "the model's templates"),
+            templates,
             min_freq=int(packed["min_freq"]),
             sequence_id=packed["sequence_id"],
             vocabulary=names,

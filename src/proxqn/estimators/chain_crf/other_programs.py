@@ -12,7 +12,11 @@ from typing import Any, Final, Self, cast
 
 from sklearn.utils.validation import check_is_fitted
 
-_FORMATS: Final = {"crfsuite": "proxqn.io.crfsuite.chain"}
+_FORMATS: Final = {
+    "crfsuite": "proxqn.io.crfsuite.chain",
+    "wapiti": "proxqn.io.wapiti.chain",
+    "crfpp": "proxqn.io.crfpp.chain",
+}
 
 
 class OtherPrograms:
@@ -63,6 +67,107 @@ class OtherPrograms:
         """
         check_is_fitted(self)
         _format("crfsuite").write_chain(self, path)
+
+    @classmethod
+    def from_wapiti(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a CRF that Wapiti has trained (``wapiti train``).
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        ChainCRF
+            It labels rows of columns, of which the file's patterns make features, as Wapiti does.
+
+        Raises
+        ------
+        ForeignFileError
+            If the file is no such model, or is damaged in any part.
+        """
+        return cast("Self", _format("wapiti").read_chain(path))
+
+    def to_wapiti(self, path: str | os.PathLike[str], *, compact: bool = True) -> None:
+        """Write the model as Wapiti's, for ``wapiti label -m``.
+
+        It must have been trained with templates. Weights for which Wapiti has no place (intercepts,
+        ends of sequences) are refused.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        compact : bool, default=True
+            Leave out observations without a weight, as ``wapiti train --compact`` does.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from proxqn import ChainCRF
+        >>> X = [[["dogs"], ["bark"]], [["cats"], ["purr"]]] * 3
+        >>> crf = ChainCRF(lam=0.1, templates="U:%x[0,0]").fit(X, [["N", "V"]] * 6)
+        >>> path = os.path.join(tempfile.mkdtemp(), "animals.wapiti")
+        >>> crf.to_wapiti(path)
+        >>> ChainCRF.from_wapiti(path).predict([[["cats"], ["bark"]]])
+        [array(['N', 'V'], dtype='<U1')]
+        """
+        check_is_fitted(self)
+        _format("wapiti").write_chain(self, path, compact=compact)
+
+    @classmethod
+    def from_crfpp(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that CRF++ has trained, binary or text (``crf_learn``, ``crf_learn -t``).
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        ChainCRF
+            It labels rows of columns, of which the file's templates make features, as CRF++ does.
+
+        Raises
+        ------
+        ForeignFileError
+            If the file is no such model, or is damaged in any part.
+        """
+        return cast("Self", _format("crfpp").read_chain(path))
+
+    def to_crfpp(
+        self, path: str | os.PathLike[str], *, text: bool = False, compact: bool = True
+    ) -> None:
+        """Write the model as CRF++'s, for ``crf_test -m``; its weights have single precision.
+
+        It must have been trained with templates. Weights for which CRF++ has no place (intercepts,
+        ends of sequences, features of ``%t`` and ``%m``) are refused.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        text : bool, default=False
+            Write the text that ``crf_learn -t`` leaves beside a model, in double precision;
+            ``crf_learn -C`` makes a model of it.
+        compact : bool, default=True
+            Leave out features without a weight.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from proxqn import ChainCRF
+        >>> X = [[["dogs"], ["bark"]], [["cats"], ["purr"]]] * 3
+        >>> crf = ChainCRF(lam=0.1, templates="U:%x[0,0]").fit(X, [["N", "V"]] * 6)
+        >>> path = os.path.join(tempfile.mkdtemp(), "animals.crfpp")
+        >>> crf.to_crfpp(path)
+        >>> ChainCRF.from_crfpp(path).predict([[["cats"], ["bark"]]])
+        [array(['N', 'V'], dtype='<U1')]
+        """
+        check_is_fitted(self)
+        _format("crfpp").write_chain(self, path, text=text, compact=compact)
 
 
 def _format(name: str) -> Any:
