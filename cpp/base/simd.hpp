@@ -78,22 +78,23 @@ PROXQN_INLINE void end_streaming() {
 
 PROXQN_INLINE float8 fill_floats(float a) { return float8{a, a, a, a, a, a, a, a}; }
 
-// Eight registers as a matrix: rows become columns.
-PROXQN_INLINE void transpose8(float8* r) {
-  float8 t[8], u[8];
+// Eight registers of eight as a matrix: rows become columns.
+template <class V>  // float8 or double8
+PROXQN_INLINE void transpose8(V* r) {
+  using I = std::conditional_t<sizeof(V) == sizeof(long8), long8, word8>;
+  V t[8], u[8];
   for (int i = 0; i < 8; i += 2) {
-    t[i] = __builtin_shuffle(r[i], r[i + 1], word8{0, 8, 1, 9, 4, 12, 5, 13});
-    t[i + 1] = __builtin_shuffle(r[i], r[i + 1], word8{2, 10, 3, 11, 6, 14, 7, 15});
+    t[i] = __builtin_shuffle(r[i], r[i + 1], I{0, 8, 1, 9, 4, 12, 5, 13});
+    t[i + 1] = __builtin_shuffle(r[i], r[i + 1], I{2, 10, 3, 11, 6, 14, 7, 15});
   }
   for (int i = 0; i < 8; i += 4)
     for (int k = 0; k < 2; ++k) {
-      u[i + 2 * k] = __builtin_shuffle(t[i + k], t[i + k + 2], word8{0, 1, 8, 9, 4, 5, 12, 13});
-      u[i + 2 * k + 1] =
-          __builtin_shuffle(t[i + k], t[i + k + 2], word8{2, 3, 10, 11, 6, 7, 14, 15});
+      u[i + 2 * k] = __builtin_shuffle(t[i + k], t[i + k + 2], I{0, 1, 8, 9, 4, 5, 12, 13});
+      u[i + 2 * k + 1] = __builtin_shuffle(t[i + k], t[i + k + 2], I{2, 3, 10, 11, 6, 7, 14, 15});
     }
   for (int i = 0; i < 4; ++i) {
-    r[i] = __builtin_shuffle(u[i], u[i + 4], word8{0, 1, 2, 3, 8, 9, 10, 11});
-    r[i + 4] = __builtin_shuffle(u[i], u[i + 4], word8{4, 5, 6, 7, 12, 13, 14, 15});
+    r[i] = __builtin_shuffle(u[i], u[i + 4], I{0, 1, 2, 3, 8, 9, 10, 11});
+    r[i + 4] = __builtin_shuffle(u[i], u[i + 4], I{4, 5, 6, 7, 12, 13, 14, 15});
   }
 }
 

@@ -11,8 +11,10 @@
 #include "chain/draws.hpp"
 #include "chain/forward_backward.hpp"
 #include "chain/viterbi.hpp"
+#include "products/dense_products.hpp"
 #include "products/double_products.hpp"
 #include "python/arrays.hpp"
+#include "python/dense.hpp"
 #include "python/features.hpp"
 
 namespace proxqn::python {
@@ -28,6 +30,34 @@ static DrawsResult to_numpy(chain::Draws&& d) {
           to_numpy(std::move(d.edge_run)),    to_numpy(std::move(d.edge_first)),
           to_numpy(std::move(d.edge_second)), to_numpy(std::move(d.scale))};
 }
+
+// Dense columns, and the coordinates and weights of theirs.
+using DenseWeights = std::tuple<const DenseKernel*, Array<const std::int64_t>, Array<const double>>;
+
+// Their scores of some slots; nothing where there are none.
+class DenseWindow {
+ public:
+  DenseWindow(const std::optional<DenseWeights>& dense, std::int64_t n_slots, std::int64_t n_labels)
+      : n_labels_(n_labels) {
+    if (!dense) return;
+    const auto& [kernel, coordinates, weights] = *dense;
+    expect(coordinates.shape(0) == weights.shape(0), "one weight a coordinate expected");
+    block_ = kernel->block(n_slots);
+    const auto n = static_cast<std::int64_t>(coordinates.shape(0));
+    pairs_.emplace(coordinates.data(), n, n_labels, nullptr);
+    weights_ = weights.data();
+  }
+  void add(std::int64_t begin, std::int64_t end, double* scores) const {
+    if (pairs_)
+      products::add_dense_window(block_, *pairs_, weights_, n_labels_, begin, end, scores);
+  }
+
+ private:
+  std::int64_t n_labels_;
+  products::DenseBlock block_;
+  std::optional<products::DensePairs> pairs_;
+  const double* weights_ = nullptr;
+};
 
 template <class S>
 class ChainKernel {
@@ -66,7 +96,7 @@ class ChainKernel {
   void evaluate(const FeatureKernel& data, Array<const std::int64_t> coordinates,
                 Array<const double> weights, Array<double, 2> alpha,
                 Array<const double, 2> transitions, Array<double> losses, Array<double, 2> pairs,
-                int n_jobs)
+                int n_jobs, const std::optional<DenseWeights>& dense)
     requires std::is_same_v<S, double>
   {
     const auto c = chain(alpha, transitions);
@@ -75,9 +105,11 @@ class ChainKernel {
     nb::gil_scoped_release release;
     const std::int64_t L = c.n_labels;
     const products::ByLabel by(f, coordinates.data(), coordinates.shape(0), L);
+    const DenseWindow more(dense, c.stride, L);
     auto put = [&](std::int64_t begin, std::int64_t end, double* scores) {
       products::window_scores(f, by, coordinates.data(), weights.data(), L, begin, end, c.stride,
                               scores);
+      more.add(begin, end, scores);
     };
     chain::evaluate(c, n_jobs, put, losses.data(), pairs.data());
   }
@@ -171,7 +203,7 @@ void bind_chain(nb::module_& m) {
   bind_kernel<double>(m, "Chain")
       .def("evaluate", &ChainKernel<double>::evaluate, "features"_a, "coordinates"_a, "weights"_a,
            "alpha"_a.noconvert(), "transitions"_a, "losses"_a.noconvert(), "pairs"_a.noconvert(),
-           "n_jobs"_a)
+           "n_jobs"_a, "dense"_a = nb::none())
       .def("viterbi", &ChainKernel<double>::viterbi, "transitions"_a, "path"_a.noconvert(),
            "n_jobs"_a);
   bind_kernel<float>(m, "SingleChain");

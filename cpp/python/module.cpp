@@ -7,6 +7,7 @@ namespace nb = nanobind;
 namespace proxqn::python {
 void bind_chain(nb::module_& m);
 void bind_features(nb::module_& m);
+void bind_dense(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_subproblem(nb::module_& m);
 void bind_sampled(nb::module_& m);
@@ -24,6 +25,7 @@ NB_MODULE(_kernels, m) {
   m.doc() = "Compiled kernels of proxqn; see the headers in cpp/ for the formulas.";
   bind_chain(m);
   bind_features(m);
+  bind_dense(m);
   bind_tree(m);
   bind_subproblem(m);
   bind_sampled(m);

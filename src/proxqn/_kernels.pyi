@@ -59,6 +59,7 @@ class Chain:
         losses: OutDoubles,
         pairs: OutDoubleTable,
         n_jobs: int,
+        dense: tuple[DenseFeatures, Int64s, Doubles] | None = None,
     ) -> None: ...
     def viterbi(self, transitions: DoubleTable, path: OutInt32s, n_jobs: int) -> None: ...
 
@@ -175,6 +176,57 @@ def transpose(
     lists: OutUInt16s,
 ) -> None:
     """CSR entries to columns, rows taken in the given order."""
+
+class DenseFeatures:
+    @overload
+    def __init__(self, values: FloatTable, slot_row: Int32s) -> None: ...
+    @overload
+    def __init__(self, values: DoubleTable, slot_row: Int32s) -> None: ...
+    def add_scores(
+        self,
+        coordinates: Int64s,
+        weights: Doubles,
+        out: OutDoubleTable,
+        dirty: OutBytes,
+        n_jobs: int,
+    ) -> None: ...
+    def gradient(
+        self, coordinates: Int64s, residuals: DoubleTable, out: OutDoubles, n_jobs: int
+    ) -> None: ...
+    def sweep(
+        self,
+        residuals: DoubleTable,
+        threshold: float,
+        pair_start: Int64s | None,
+        pair_labels: Int32s | None,
+        n_jobs: int,
+    ) -> tuple[Int64s, Doubles, float]: ...
+    def add_scores_single(
+        self, coordinates: Int64s, weights: Doubles, rank: Int32s, out: OutFloatTable, n_jobs: int
+    ) -> None: ...
+    def gradient_single(
+        self, coordinates: Int64s, rank: Int32s, residuals: FloatTable, out: OutDoubles, n_jobs: int
+    ) -> None: ...
+    def sweep_single(
+        self,
+        rank: Int32s,
+        residuals: FloatTable,
+        threshold: float,
+        pair_start: Int64s | None,
+        pair_labels: Int32s | None,
+        kept: Int64s,
+        n_jobs: int,
+    ) -> tuple[Int64s, Doubles, float]: ...
+    def drawn_columns(
+        self,
+        coordinates: Int64s,
+        n_labels: int,
+        n_slots: int,
+        tokens: tuple[Int32s, Int32s, Int32s, Int32s],
+        scale: Floats,
+        n_jobs: int,
+    ) -> tuple[Int64s, Int32s, Floats]: ...
+    def observed_pairs(self, labels: Int32s, n_labels: int) -> tuple[Int64s, Int32s]: ...
 
 class Tree:
     def __init__(

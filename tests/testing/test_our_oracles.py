@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from tests.lattice_problems import random_lattice
 from tests.problems import random_chain
 
 from proxqn import _kernels
+from proxqn.features.dense import DenseColumns
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.losses.chain import reference as chain_reference
 from proxqn.losses.chain.oracle import Pairs
@@ -45,6 +48,14 @@ def chain(n_jobs=1, *, weighted=False, binary=True, lengths=None, **options):
     return problem.oracle(n_jobs=n_jobs, **options)
 
 
+def dense_chain(n_jobs=1, **options):
+    problem = random_chain(7, n_labels=3, n_features=5, n_sequences=14, binary=False)
+    X = problem.X.toarray()
+    dense = DenseColumns(X[:, 1:4].copy(), np.arange(1, 4))
+    X[:, 1:4] = 0.0
+    return replace(problem, X=sp.csr_array(X)).oracle(n_jobs=n_jobs, dense=dense, **options)
+
+
 def lattice(n_jobs=1, *, weighted=False, unknown=False, lengths=None, **options):
     problem = random_lattice(
         6, n_labels=3, n_features=4, n_edge_features=3, n_sequences=14, lengths=lengths
@@ -64,6 +75,8 @@ MAKERS = {
     "chain, observed": (chain, {"pairs": Pairs.OBSERVED}),
     "chain, observed transitions": (chain, {"transition_pairs": Pairs.OBSERVED}),
     "chain, reference": (chain, {"kernels": chain_reference, "lengths": SLOW}),
+    "chain, dense columns": (dense_chain, {}),
+    "chain, dense columns, observed": (dense_chain, {"pairs": Pairs.OBSERVED}),
     "lattice": (lattice, {}),
     "lattice, weighted, observed": (lattice, {"weighted": True, "pairs": Pairs.OBSERVED}),
     "lattice, unknown labels": (lattice, {"unknown": True}),

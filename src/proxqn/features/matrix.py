@@ -8,13 +8,14 @@ columns of the input is free; a feature whose values are all 1 stores no values.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.features.dense import DenseIndexed
 from proxqn.problem.sparse import Ints
 
 _RARE = 64  # entries: a column with fewer is not listed by slot
@@ -45,15 +46,25 @@ class TokenLists:
 @final
 @dataclass(frozen=True)
 class FeatureIndexed:
-    """Columns of a sparse matrix, without the empty ones; shapes as in ``cpp/features.hpp``."""
+    """Columns of a sparse matrix, without the empty ones; shapes as in ``cpp/features.hpp``.
 
-    columns: Ints  # [n_columns] original number of each column that is not empty, ascending
+    Dense columns come before them, if there are any: ``start``, ``slots``, ``value_start``,
+    ``values`` and ``lists`` are of the others.
+    """
+
+    columns: Ints  # [n_columns] original number of each column that is not empty; ascending
     start: Ints  # [n_columns + 1]
     slots: NDArray[np.int32]  # [n_entries] ascending within a column
     value_start: Ints  # [n_columns] into values, -1 for a column of ones
     values: NDArray[np.float64]
     n_features: int  # columns of the original matrix
     lists: TokenLists | None = None
+    dense: DenseIndexed | None = None
+
+    @property
+    def n_dense(self) -> int:
+        """How many of the columns are dense: the first."""
+        return 0 if self.dense is None else self.dense.n_columns
 
     @property
     def n_columns(self) -> int:
@@ -62,8 +73,50 @@ class FeatureIndexed:
 
     @property
     def n_entries(self) -> int:
-        """The number of stored entries."""
+        """The number of stored entries of sparse columns."""
         return len(self.slots)
+
+    def places(self, features: NDArray[np.integer[Any]]) -> Ints:
+        """Return the numbers that original columns have here, -1 for those that never occur.
+
+        Examples
+        --------
+        >>> X = sp.csr_array(np.array([[0.0, 2.0, 0.0, 1.0]]))
+        >>> FeatureIndexed.from_csr(X, np.array([0], dtype=np.int32)).places(np.array([3, 2, 1]))
+        array([ 1, -1,  0])
+        """
+        order = np.argsort(self.columns, kind="stable")  # dense ones may come from anywhere
+        ordered = self.columns[order]
+        found = np.searchsorted(ordered, features)
+        known = found < len(ordered)
+        known[known] = ordered[found[known]] == features[known]
+        place = np.full(len(features), -1, dtype=np.int64)
+        place[known] = order[found[known]]
+        return place
+
+    def with_dense(self, columns: Ints, dense: DenseIndexed) -> FeatureIndexed:
+        """Return the same with dense columns of these original numbers before the others."""
+        return replace(self, columns=np.concatenate([columns, self.columns]), dense=dense)
+
+    def without_dense(self) -> FeatureIndexed:
+        """Return the same with all columns sparse, for kernels that read no others: a copy."""
+        if self.dense is None:
+            return self
+        slots = np.flatnonzero(self.dense.slot_row >= 0).astype(np.int32)
+        values = self.dense.values[self.dense.slot_row[slots]]
+        size, n_dense = len(slots), self.n_dense
+        real = self.value_start >= 0
+        return replace(
+            self,
+            start=np.concatenate([np.arange(n_dense) * size, n_dense * size + self.start]),
+            slots=np.concatenate([np.tile(slots, n_dense), self.slots]),
+            value_start=np.concatenate(
+                [np.arange(n_dense) * size, np.where(real, self.value_start + values.size, -1)]
+            ),
+            values=np.concatenate([values.T.ravel().astype(np.float64), self.values]),
+            lists=None,
+            dense=None,
+        )
 
     def squares(self) -> NDArray[np.float64]:
         """Return the sum of squared values of each column."""
@@ -73,7 +126,7 @@ class FeatureIndexed:
             ends = np.concatenate([[0.0], np.cumsum(np.square(self.values))])
             first = self.value_start[real]
             sums[real] = ends[first + np.diff(self.start)[real]] - ends[first]
-        return sums
+        return sums if self.dense is None else np.concatenate([self.dense.squares, sums])
 
     @classmethod
     def from_csr(

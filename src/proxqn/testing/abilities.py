@@ -216,9 +216,10 @@ def _hessian(case: Case, w: SparseVector, at: Ints) -> tuple[Floats, Floats]:
 
 
 def _check_same_seed(case: Case, w: SparseVector, at: Ints, i: int) -> None:
+    direction = case.random_weights()  # may go to another point
     point: Any = case.oracle.at(w)
     first = _dense(point.draw(at, _ROWS, 1))
-    point.along(case.random_weights()).value(1.0)
+    point.along(direction).value(1.0)
     for where, again in (
         ("after a trial", _dense(point.draw(at, _ROWS, 1))),
         ("at the same point once more", _dense(_drawing(case, w).draw(at, _ROWS, 1))),

@@ -19,6 +19,8 @@ from proxqn.problem.stepwise import BlockPass, BlockRule, BlockSteps
 class ChainBlocks(BlockSteps):
     """Scores, forward variables and marginals of every token, by token; the data are shared.
 
+    Dense columns are not: they become sparse ones.
+
     Parameters
     ----------
     data : ChainData
@@ -26,7 +28,8 @@ class ChainBlocks(BlockSteps):
     """
 
     def __init__(self, data: ChainData) -> None:
-        layout, features, n_labels = data.layout, data.features, data.n_labels
+        layout, n_labels = data.layout, data.n_labels
+        features = data.features.without_dense()
         self._data, self._states = data, WeightRows(features.n_columns, n_labels)
         self._blocks = BlockRows(self._states)
         self._transitions = np.zeros((n_labels, n_labels))

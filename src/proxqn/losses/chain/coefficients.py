@@ -15,16 +15,15 @@ def pack(data: ChainData, coef: sp.csr_array, transitions: Floats) -> SparseVect
 
     What has no weight is left out: features that do not occur, pairs not admitted.
     """
-    n_labels, columns = data.n_labels, data.features.columns
+    n_labels, n_columns = data.n_labels, data.features.n_columns
     entries = sp.coo_array(coef)
-    column = np.searchsorted(columns, entries.col)
-    known = column < len(columns)
-    known[known] = columns[column[known]] == entries.col[known]
+    column = data.features.places(entries.col)
+    known = column >= 0
     states = column[known] * n_labels + entries.row[known]
     values = entries.data[known]
     if data.pairs is not None:
         start, pair_labels = data.pairs
-        own = np.repeat(np.arange(len(columns)), np.diff(start))
+        own = np.repeat(np.arange(n_columns), np.diff(start))
         admitted = np.isin(states, own * n_labels + pair_labels)
         states, values = states[admitted], values[admitted]
     order = np.argsort(states)

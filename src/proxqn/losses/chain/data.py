@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn.features.dense import DenseColumns, split
 from proxqn.features.layout import SequenceLayout, Subset
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.losses.chain.kernel import check, feature_kernel
@@ -49,10 +50,11 @@ class ChainData:
     @classmethod
     def of_tokens(
         cls,
-        X: sp.csr_array,
+        X: sp.csr_array | NDArray[Any],
         labels: NDArray[np.integer[Any]],
         lengths: NDArray[np.integer[Any]],
         *,
+        dense: DenseColumns | None,
         n_labels: int,
         pairs: Pairs,
         transition_pairs: Pairs,
@@ -60,6 +62,7 @@ class ChainData:
         kernels: ModuleType,
     ) -> Self:
         """Index tokens; parameters as in :class:`~proxqn.losses.chain.oracle.ChainOracle`."""
+        X, dense = (X, dense) if sp.issparse(X) else split(np.asarray(X), dense)
         X, labels = sp.csr_array(X), np.asarray(labels)
         tokens = np.asarray(lengths, dtype=np.int64)
         check(X, labels, tokens, n_labels, sample_weight)
@@ -67,6 +70,9 @@ class ChainData:
         slot_labels = np.zeros(layout.stride, dtype=np.int32)
         slot_labels[layout.token_slot] = labels
         features = FeatureIndexed.from_csr(X, layout.token_slot, layout.stride)
+        if dense is not None:
+            rows = dense.at(layout.token_slot, layout.stride)
+            features = features.with_dense(dense.columns, rows)
         everything = np.ones((n_labels, n_labels), dtype=bool)
         found = cls(layout, features, slot_labels, n_labels, sample_weight, None, everything)
         if pairs is Pairs.OBSERVED:
@@ -172,12 +178,16 @@ class ChainData:
         slot_map = np.full(self.layout.stride, -1, dtype=np.int32)
         slot_map[chosen.old_slots] = chosen.new_slots
         names = ("start", "slots", "value_start", "values")
-        columns = feature_kernel(kernels, self.features)
+        columns = feature_kernel(kernels, replace(self.features, dense=None))
         found = dict(zip(names, columns.restrict_slots(slot_map, n_jobs), strict=True))
-        lists = self.features.lists
-        if lists is not None:
-            lists = lists.restrict(chosen.old_slots, chosen.new_slots, chosen.layout.stride)
-        return replace(self.features, **found, lists=lists)
+        lists, dense = self.features.lists, self.features.dense
+        places = chosen.old_slots, chosen.new_slots, chosen.layout.stride
+        return replace(
+            self.features,
+            **found,
+            lists=None if lists is None else lists.restrict(*places),
+            dense=None if dense is None else dense.restrict(*places),
+        )
 
 
 def _check_samples(samples: Ints, n_samples: int) -> None:

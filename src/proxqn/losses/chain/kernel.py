@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.matrix import FeatureIndexed
+from proxqn.losses.chain.mixed_features import MixedFeatures
 from proxqn.problem.sparse import Floats, Ints
 
 
@@ -52,7 +53,11 @@ def feature_kernel(kernels: ModuleType, data: FeatureIndexed) -> Any:
     """Bind data to the kernels of its products."""
     x = data.lists
     lists = None if x is None else (x.start, x.places, x.columns, x.slot_list)
-    return kernels.Features(data.start, data.slots, data.value_start, data.values, lists)
+    sparse = kernels.Features(data.start, data.slots, data.value_start, data.values, lists)
+    if data.dense is None:
+        return sparse
+    dense = kernels.DenseFeatures(data.dense.values, data.dense.slot_row)
+    return MixedFeatures(dense, sparse, data.n_dense)
 
 
 def chain_kernel(

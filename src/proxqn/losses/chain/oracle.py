@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.features.dense import DenseColumns
 from proxqn.losses.chain.data import ChainData
 from proxqn.losses.chain.data import Pairs as Pairs
 from proxqn.losses.chain.loss import ChainLoss
@@ -31,8 +32,9 @@ class ChainOracle(ChainLoss):
 
     Parameters
     ----------
-    X : csr_array of shape (n_tokens, n_features)
-        Finite; any numeric dtype.
+    X : csr_array or array of shape (n_tokens, n_features)
+        Finite; any numeric dtype. Dense columns of an array are not copied
+        (:mod:`proxqn.features.dense`): it must stay as it is.
     labels : array of shape (n_tokens,)
         True labels as numbers below ``n_labels``.
     lengths : array of shape (n_sequences,)
@@ -43,6 +45,8 @@ class ChainOracle(ChainLoss):
         The same for pairs of neighbouring labels; as ``pairs`` by default.
     sample_weight : array of shape (n_sequences,), optional
         Factors of the sequences' losses.
+    dense : DenseColumns, optional
+        Columns beside those of X, which are empty there.
     n_jobs : int
         Threads; the result does not depend on it.
     kernels : module
@@ -64,7 +68,7 @@ class ChainOracle(ChainLoss):
 
     def __init__(
         self,
-        X: sp.csr_array,
+        X: sp.csr_array | NDArray[Any],
         labels: NDArray[np.integer[Any]],
         lengths: NDArray[np.integer[Any]],
         *,
@@ -72,6 +76,7 @@ class ChainOracle(ChainLoss):
         pairs: Pairs = Pairs.ALL,
         transition_pairs: Pairs | None = None,
         sample_weight: Floats | None = None,
+        dense: DenseColumns | None = None,
         n_jobs: int = 1,
         kernels: ModuleType = _kernels,
     ) -> None:
@@ -79,6 +84,7 @@ class ChainOracle(ChainLoss):
             X,
             labels,
             lengths,
+            dense=dense,
             n_labels=n_labels,
             pairs=pairs,
             transition_pairs=transition_pairs or pairs,

@@ -91,9 +91,13 @@ class Chain:
         losses: Floats,
         pairs: Floats,
         n_jobs: int,
+        dense: tuple[DenseFeatures, Ints, Floats] | None = None,
     ) -> None:
         """Scores, forward and backward at once."""
-        features.scores(coordinates, weights, self.scores, np.ones(len(alpha), np.uint8), n_jobs)
+        dirty = np.ones(len(alpha), np.uint8)
+        features.scores(coordinates, weights, self.scores, dirty, n_jobs)
+        if dense:
+            dense[0].add_scores(*dense[1:], self.scores, dirty, n_jobs)
         self.forward(alpha, transitions, losses, n_jobs)
         self.backward(alpha, transitions, pairs, n_jobs)
 
@@ -189,6 +193,17 @@ class Features:
     ) -> None:
         """scores[y, slot] = Σ_c w[c, y] x_c(slot)."""
         out[:] = 0.0
+        self.add_scores(coordinates, weights, out, dirty, n_jobs)
+
+    def add_scores(
+        self,
+        coordinates: Ints,
+        weights: Floats,
+        out: Floats,
+        dirty: NDArray[np.uint8],
+        n_jobs: int,
+    ) -> None:
+        """Add to what is there."""
         for coordinate, w in zip(coordinates, weights, strict=True):
             column, y = divmod(int(coordinate), len(out))
             rows, x = self.columns[column]
@@ -283,3 +298,36 @@ class Features:
         seen = [np.unique(labels[rows]) for rows, _ in self.columns]
         start = np.concatenate([[0], np.cumsum([len(s) for s in seen])]).astype(np.int64)
         return start, np.concatenate([*seen, np.empty(0)]).astype(np.int32)
+
+
+class DenseFeatures(Features):
+    """The same with dense columns, of which every slot with a row has an entry."""
+
+    def __init__(self, values: NDArray[np.floating[Any]], slot_row: NDArray[np.int32]) -> None:
+        slots = np.flatnonzero(slot_row >= 0).astype(np.int32)
+        self.columns = [(slots, x.astype(np.float64)) for x in values[slot_row[slots]].T]
+
+    def drawn_columns(  # type: ignore[override]
+        self,
+        coordinates: Ints,
+        n_labels: int,
+        n_slots: int,
+        tokens: tuple[NDArray[np.int32], ...],
+        scale: NDArray[np.float32],
+        n_jobs: int,
+    ) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns of features alone."""
+        none = np.zeros(0, dtype=np.int32)
+        size = n_labels, n_slots
+        edges = none, none, none
+        pairs = none.astype(np.int64)
+        return super().drawn_columns(coordinates, pairs, *size, tokens, edges, scale, n_jobs)
+
+    def observed_pairs(
+        self, labels: NDArray[np.int32], n_labels: int
+    ) -> tuple[Ints, NDArray[np.int32]]:
+        """Return the labels of slots where a column is not zero."""
+        self.columns, every = [(rows[x != 0], x[x != 0]) for rows, x in self.columns], self.columns
+        found = super().observed_pairs(labels, n_labels)
+        self.columns = every
+        return found

@@ -26,7 +26,8 @@ class ChainSamples(SampleSteps):
     """
 
     def __init__(self, data: ChainData) -> None:
-        layout, features, n_labels = data.layout, data.features, data.n_labels
+        layout, n_labels = data.layout, data.n_labels
+        features = data.features.without_dense()
         slot_token = np.zeros(layout.stride, dtype=np.int32)
         slot_token[layout.token_slot] = np.arange(layout.n_tokens, dtype=np.int32)
         rows = RowIndexed.from_features(features, slot_token, layout.n_tokens)

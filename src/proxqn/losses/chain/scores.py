@@ -22,6 +22,7 @@ from proxqn.aligned_array import aligned_zeros
 from proxqn.losses.chain.data import ChainData
 from proxqn.losses.chain.draws import Draws, Sampling
 from proxqn.losses.chain.kernel import chain_kernel, feature_kernel
+from proxqn.losses.chain.mixed_features import MixedFeatures
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
@@ -173,9 +174,13 @@ class DoubleScores(ChainScores):
         n_jobs: int,
     ) -> None:
         """Compute losses, residuals and expected counts at once, without keeping the scores."""
-        w = weights.coordinates, weights.values
+        features, w, dense = self._features, (weights.coordinates, weights.values), None
+        if isinstance(features, MixedFeatures):
+            at, rest = features.cut(w[0], self._n_labels)
+            dense = features.dense, w[0][:at], w[1][:at]
+            features, w = features.sparse, (rest, w[1][at:])
         self.inference.evaluate(
-            self._features, *w, self._alpha, transitions, losses, expected, n_jobs
+            features, *w, self._alpha, transitions, losses, expected, n_jobs, dense
         )
         self._workspace.clean = False
 

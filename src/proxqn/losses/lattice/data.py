@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn.features.dense import DenseColumns, split
 from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.partial_labels import PartialLabels, Twins
 from proxqn.losses.chain.data import ChainData, Pairs
@@ -35,10 +36,11 @@ class LatticeData:
     @classmethod
     def of_tokens(
         cls,
-        X: sp.csr_array,
+        X: sp.csr_array | NDArray[Any],
         labels: NDArray[np.integer[Any]] | PartialLabels,
         lengths: NDArray[np.integer[Any]],
         *,
+        dense: DenseColumns | None,
         n_labels: int,
         edges: sp.csr_array | None,
         pairs: Pairs,
@@ -47,11 +49,13 @@ class LatticeData:
         kernels: ModuleType,
     ) -> Self:
         """Index tokens; parameters as in :class:`~proxqn.losses.lattice.oracle.LatticeOracle`."""
+        X, dense = (X, dense) if sp.issparse(X) else split(np.asarray(X), dense)
         given, X = _checked(labels, n_labels), sp.csr_array(X)
         chain = ChainData.of_tokens(
             X,
             given.labels if given.complete else np.maximum(given.labels, 0),
             lengths,
+            dense=dense,
             n_labels=n_labels,
             pairs=pairs if given.complete else Pairs.ALL,
             transition_pairs=transition_pairs if given.complete else Pairs.ALL,
@@ -74,7 +78,9 @@ class LatticeData:
         """Take from unknown labels which pairs may be true, and from known ones which are."""
         chain, evidence = self.chain, self.labels.evidence()
         if pairs is Pairs.OBSERVED:
-            states = observed.states(X, chain.features.columns, evidence)
+            dense = chain.features.dense
+            values = None if dense is None else dense.values
+            states = observed.states(X, values, chain.features.columns, evidence)
             chain = replace(chain, pairs=states)
         if transition_pairs is Pairs.OBSERVED:
             transitions = observed.transitions(evidence, chain.layout.lengths)

@@ -18,13 +18,30 @@ from proxqn.problem.sparse import Floats, Ints, SparseVector
 Evidence = NDArray[np.bool_]
 
 
-def states(X: sp.csr_array, columns: Ints, evidence: Evidence) -> tuple[Ints, NDArray[np.int32]]:
-    """Return the labels that occur with each of the columns, as CSR-like (start, labels)."""
+def states(
+    X: sp.csr_array, dense: NDArray[Any] | None, columns: Ints, evidence: Evidence
+) -> tuple[Ints, NDArray[np.int32]]:
+    """Return the labels that occur with each of the columns, as CSR-like (start, labels).
+
+    The first columns are dense ones, the others numbers of columns of X.
+    """
     present = sp.csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
     counts: Any = sp.csr_array(present.T) @ sp.csr_array(evidence.astype(np.float64))
-    chosen = counts[columns]
+    n_dense = 0 if dense is None else dense.shape[1]
+    chosen = counts[columns[n_dense:]]
+    if dense is not None:
+        chosen = sp.csr_array(sp.vstack([sp.csr_array(_dense_counts(dense, evidence)), chosen]))
     chosen.sort_indices()
     return chosen.indptr.astype(np.int64), chosen.indices.astype(np.int32)
+
+
+def _dense_counts(values: NDArray[Any], evidence: Evidence, n_rows: int = 4096) -> Floats:
+    """Count, for each column and label, the rows where a value is not zero."""
+    counts = np.zeros((values.shape[1], evidence.shape[1]))
+    for first in range(0, len(values), n_rows):
+        some = values[first : first + n_rows] != 0
+        counts += some.T.astype(np.float64) @ evidence[first : first + n_rows]
+    return counts
 
 
 def transitions(evidence: Evidence, lengths: Ints) -> NDArray[np.bool_]:

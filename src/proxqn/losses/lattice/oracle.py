@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.features.dense import DenseColumns
 from proxqn.features.partial_labels import PartialLabels
 from proxqn.losses.chain.data import Pairs
 from proxqn.losses.lattice.data import LatticeData
@@ -35,7 +36,7 @@ class LatticeOracle(LatticeLoss):
 
     Parameters
     ----------
-    X, lengths, n_labels, pairs, transition_pairs, sample_weight, n_jobs
+    X, lengths, n_labels, pairs, transition_pairs, sample_weight, dense, n_jobs
         As in :class:`ChainOracle`; edge features are with the transitions, and tokens that may
         have any label are no observation of a pair.
     labels : array of shape (n_tokens,) or PartialLabels
@@ -59,7 +60,7 @@ class LatticeOracle(LatticeLoss):
 
     def __init__(
         self,
-        X: sp.csr_array,
+        X: sp.csr_array | NDArray[Any],
         labels: NDArray[np.integer[Any]] | PartialLabels,
         lengths: NDArray[np.integer[Any]],
         *,
@@ -68,6 +69,7 @@ class LatticeOracle(LatticeLoss):
         pairs: Pairs = Pairs.ALL,
         transition_pairs: Pairs | None = None,
         sample_weight: Floats | None = None,
+        dense: DenseColumns | None = None,
         n_jobs: int = 1,
         kernels: ModuleType = _kernels,
     ) -> None:
@@ -75,6 +77,7 @@ class LatticeOracle(LatticeLoss):
             X,
             labels,
             lengths,
+            dense=dense,
             n_labels=n_labels,
             edges=edges,
             pairs=pairs,

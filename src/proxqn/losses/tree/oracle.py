@@ -155,10 +155,9 @@ class TreeOracle(Oracle):
     def pack(self, coef: sp.csr_array) -> SparseVector:
         """Turn coefficients (nodes x features) into a weight vector; unknown features go."""
         entries = sp.coo_array(coef)
-        column = np.searchsorted(self.data.columns, entries.col)
-        known = column < self.data.n_columns
-        known[known] = self.data.columns[column[known]] == entries.col[known]
-        coordinates = column[known].astype(np.int64) * len(self.hierarchy) + entries.row[known]
+        column = self.data.places(entries.col)
+        known = column >= 0
+        coordinates = column[known] * len(self.hierarchy) + entries.row[known]
         order = np.argsort(coordinates)
         return SparseVector(coordinates[order], entries.data[known][order].astype(np.float64))
 
