@@ -30,6 +30,8 @@ def chain_of(model: PatternModel, path: str | os.PathLike[str] = "the model") ->
     plain = _plain_names(model, path)
     tokens = np.flatnonzero(blocks.of_tokens)
     edges = np.flatnonzero(blocks.of_steps & ~plain)
+    if model.templates is not None and not model.templates.edge:
+        edges = edges[:0]  # what no pattern makes has no effect
     transitions: Any = model.edge_weights[np.flatnonzero(plain)].sum(axis=0)
     encoder = SequenceEncoder(
         model.templates,

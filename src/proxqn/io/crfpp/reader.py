@@ -43,6 +43,7 @@ __all__ = ["HEADER", "VERSION", "blocks_of", "parse_model", "read_model"]
 HEADER: Final = struct.Struct("<IidIII")
 VERSION: Final = 100
 _TEXT: Final = b"version:"
+_NOT_FINITE: Final = "damaged: a weight is not finite."
 
 
 def read_model(path: str | os.PathLike[str]) -> PatternModel:
@@ -83,6 +84,8 @@ def _binary(file: BinaryReader) -> PatternModel:
     except DamagedArrayError as error:
         file.fail(f"damaged: the double array: {error}.")
     weights = file.array(at + n_bytes, n_weights, "<f4", "the weights")
+    if not np.isfinite(weights).all():
+        file.fail(_NOT_FINITE)
     labels, templates = found[0], [line for line in found[1] if line]
     texts = [text_of(name) for name in names]
     return _model(file.path, labels, templates, (texts, starts), weights.astype(np.float64))
@@ -159,7 +162,7 @@ def _model(
             path, f"damaged: weights of names overlap, or lie outside the {len(weights):,} in all."
         )
     if not np.isfinite(weights).all():
-        raise ForeignFileError(path, "damaged: a weight is not finite.")
+        raise ForeignFileError(path, _NOT_FINITE)
     places = np.flatnonzero(weights)
     parsed = read_templates(templates, path, Dialect.CRFPP)
     return PatternModel(parsed, labels, texts, blocks, *blocks.cut(places, weights[places]))

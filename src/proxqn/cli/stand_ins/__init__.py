@@ -1,0 +1,1 @@
+"""Commands that take other programs' arguments and files, for scripts that call those."""
