@@ -50,14 +50,14 @@ PINNED = {  # forward, backward, sweeps
     "tree, ridges": (66.0, 62.0, 10.0),
     "tree, prox-gd": (184.0, 160.0, 160.0),
     "tree, owl-qn": (42.0, 38.0, 38.0),
-    "chain, default": (29.0, 24.0, 8.0),
+    "chain, default": (29.0, 24.0, 9.0),
     "chain, paper": (192.0, 146.0, 11.0),
     "chain, boxed": (14.0, 13.0, 7.0),
-    "chain, a lam each": (74.0, 48.0, 10.0),
+    "chain, a lam each": (62.0, 43.0, 9.0),
     "chain, ridges": (38.0, 34.0, 9.0),
     "chain, prox-gd": (404.0, 351.0, 351.0),
     "chain, owl-qn": (83.0, 77.0, 77.0),
-    "large chain, default": (28.85, 28.7, 9.3),
+    "large chain, default": (27.85, 27.7, 9.3),
     "large chain, paper": (160.0, 125.0, 10.0),
 }
 

@@ -2,126 +2,105 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "base/exponential.hpp"
 #include "base/parallel.hpp"
 #include "base/random.hpp"
 #include "base/simd.hpp"
-#include "chain/position.hpp"
+#include "chain/labelings.hpp"
 #include "chain/transitions.hpp"
 
 namespace proxqn::chain {
 
-// The filter A_t(y) = P(y_t = y | x_1..x_t), [T][Lp], one sequence at a time; reached[Lp] is for its use.
-template <class S>
-PROXQN_INLINE void filter(const ChainOf<S>& c, const Transitions<double>& m, std::int64_t slot,
-                          std::int64_t step, std::int64_t T, double* reached, double* A) {
-  const std::int64_t L = c.n_labels, Lp = m.padded_labels;
-  std::fill(reached, reached + L, 1.0);
-  std::fill(reached + L, reached + Lp, 0.0);
-  for (std::int64_t t = 0; t < T; ++t, slot += step) {
-    double* a = A + t * Lp;
-    if constexpr (ChainOf<S>::kRows)
-      for (std::int64_t y = 0; y < Lp; y += kLanes) store8(a + y, load8(c.scores + c.at(y, slot)));
-    else
-      for (std::int64_t y = 0; y < L; ++y) a[y] = c.scores[c.at(y, slot)];
-    std::fill(a + L, a + Lp, a[0]);
-    double8 high = load8(a), total{};
-    for (std::int64_t y = kLanes; y < Lp; y += kLanes) high = max(high, load8(a + y));
-    const double highest = largest(high);
-    if (t > 0) product(a - Lp, m.forward.get(), m.listed_forward, L, Lp, reached);
-    for (std::int64_t y = 0; y < Lp; y += kLanes) {
-      const double8 v = exp8(load8(a + y) - highest) * load8(reached + y);
-      total += v;
-      store8(a + y, v);
-    }
-    const double all = sum(total);
-    for (std::int64_t y = 0; y < Lp; y += kLanes) store8(a + y, load8(a + y) / all);
-  }
-}
+// Runs of tokens [first, last) on which two labelings differ; the one has the smaller label on the first.
+struct Run {
+  std::int64_t first, last;
+  const std::int32_t *one, *other;  // labels at 0, then every `step` of them one token on
+};
 
-// Cumulative sums of A_t(y) exp Lambda(y, next) over eights of labels, one list for each next label that
-// a draw has. Within its eight a draw adds up one by one.
-class Conditional {
+// The runs of one sequence. Equal ones, with the same labels on them and beside them, become one row.
+class Runs {
  public:
-  Conditional(const Transitions<double>& m, std::int64_t L)
-      : m_(m), L_(L), n_(m.padded_labels / kLanes), end_(m.padded_labels, 1.0), sums_((L + 1) * n_),
-        known_(L + 1) {}
-  void forget() { std::fill(known_.begin(), known_.end(), 0); }
-  PROXQN_INLINE std::int32_t draw(const double* a, std::int32_t next, double u) {
-    const double* onward = next < L_ ? m_.backward.get() + next * m_.padded_labels : end_.data();
-    double* sums = sums_.data() + next * n_;
-    if (!known_[next]) {
-      double total = 0.0;
-      for (std::int64_t i = 0; i < n_; ++i)
-        sums[i] = total += sum(load8(a + i * kLanes) * load8(onward + i * kLanes));
-      known_[next] = 1;
+  Runs(const Labelings& labelings, std::int64_t size, std::int64_t T, std::int64_t L)
+      : labelings_(labelings), size_(size), step_(2 * size), T_(T), L_(L) {}
+
+  PROXQN_INLINE void find() {
+    std::vector<std::int64_t> begin(size_, -1);  // of the run that each pair of labelings is in
+    bool any = false;
+    for (std::int64_t t = 0; t <= T_; ++t) {
+      const bool mixed = t < T_ && labelings_.mixed(t);
+      if (!mixed && !any) continue;
+      any = mixed;
+      for (std::int64_t i = 0; i < size_; ++i) {
+        const bool differ = mixed && labelings_.at(t)[i] != labelings_.at(t)[size_ + i];
+        if (differ && begin[i] < 0) begin[i] = t;
+        if (!differ && begin[i] >= 0) {
+          add(begin[i], t, i);
+          begin[i] = -1;
+        }
+      }
     }
-    const double at = u * sums[n_ - 1];
-    std::int64_t eight = 0;
-    while (eight < n_ - 1 && sums[eight] <= at) ++eight;
-    double below = eight > 0 ? sums[eight - 1] : 0.0;
-    std::int64_t y = eight * kLanes;
-    const std::int64_t last = std::min(L_, y + kLanes) - 1;
-    while (y < last && (below += a[y] * onward[y]) <= at) ++y;
-    return static_cast<std::int32_t>(y);
+    std::sort(runs_.begin(), runs_.end(),
+              [this](const Run& a, const Run& b) { return compare(a, b) < 0; });
+  }
+
+  // Writes the rows: slots from `slot` on, `stride` apart; `square` is that of an entry of one draw.
+  void write(std::int64_t slot, std::int64_t stride, double square, Draws& out) const {
+    for (std::size_t i = 0, next; i < runs_.size(); i = next) {
+      for (next = i + 1; next < runs_.size() && compare(runs_[i], runs_[next]) == 0;) ++next;
+      const Run& run = runs_[i];
+      const auto row = static_cast<std::int32_t>(out.scale.size());
+      const auto count = static_cast<double>(next - i);
+      out.scale.push_back(static_cast<float>(std::sqrt(count * square)));
+      for (std::int64_t t = run.first; t < run.last; ++t) {
+        out.slot.push_back(static_cast<std::int32_t>(slot + t * stride));
+        out.run.push_back(row);
+        out.first.push_back(one(run, t));
+        out.second.push_back(other(run, t));
+      }
+      for (std::int64_t t = std::max<std::int64_t>(run.first, 1); t < std::min(run.last + 1, T_);
+           ++t) {
+        out.edge_run.push_back(row);
+        out.edge_first.push_back(static_cast<std::int32_t>(one(run, t - 1) * L_ + one(run, t)));
+        out.edge_second.push_back(
+            static_cast<std::int32_t>(other(run, t - 1) * L_ + other(run, t)));
+      }
+    }
+    out.n_drawn += static_cast<std::int64_t>(runs_.size());
   }
 
  private:
-  const Transitions<double>& m_;
-  std::int64_t L_, n_;        // n eights
-  std::vector<double> end_;   // [Lp] ones: nothing comes after the end of a sequence
-  std::vector<double> sums_;  // [L+1][n], the last for the end
-  std::vector<std::uint8_t> known_;
+  void add(std::int64_t first, std::int64_t last, std::int64_t i) {
+    const std::int32_t *y = labelings_.at(0) + i, *z = y + size_;
+    if (z[first * step_] < y[first * step_]) std::swap(y, z);
+    runs_.push_back({first, last, y, z});
+  }
+  std::int32_t one(const Run& run, std::int64_t t) const { return run.one[t * step_]; }
+  std::int32_t other(const Run& run, std::int64_t t) const { return run.other[t * step_]; }
+
+  // By place, then by labels, from the one before to the one behind.
+  PROXQN_INLINE std::int64_t compare(const Run& a, const Run& b) const {
+    if (a.first != b.first) return a.first - b.first;
+    if (a.last != b.last) return a.last - b.last;
+    for (std::int64_t t = std::max<std::int64_t>(a.first - 1, 0); t < std::min(a.last + 1, T_);
+         ++t) {
+      if (one(a, t) != one(b, t)) return one(a, t) - one(b, t);
+      if (other(a, t) != other(b, t)) return other(a, t) - other(b, t);
+    }
+    return 0;
+  }
+
+  const Labelings& labelings_;
+  std::int64_t size_, step_, T_, L_;
+  std::vector<Run> runs_;
 };
-
-// Draw 2 n_pairs labelings, backwards: paths [2 n_pairs][T].
-PROXQN_INLINE void draw_paths(const double* A, const Transitions<double>& m, std::int64_t L,
-                              std::int64_t T, std::int64_t n, SplitMix64& random,
-                              Conditional& conditional, std::int32_t* paths) {
-  for (std::int64_t t = T - 1; t >= 0; --t) {
-    conditional.forget();
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto next = t + 1 < T ? paths[i * T + t + 1] : static_cast<std::int32_t>(L);
-      paths[i * T + t] = conditional.draw(A + t * m.padded_labels, next, random.uniform());
-    }
-  }
-}
-
-static void add_runs(const std::int32_t* paths, std::int64_t n_pairs, std::int64_t T,
-                     std::int64_t L, std::int64_t slot, std::int64_t step, float scale,
-                     Draws& out) {
-  for (std::int64_t pair = 0; pair < n_pairs; ++pair) {
-    const std::int32_t *y = paths + 2 * pair * T, *z = y + T;
-    std::int32_t run = -1;
-    for (std::int64_t t = 0; t < T; ++t) {
-      const bool before = t > 0 && y[t - 1] != z[t - 1], here = y[t] != z[t];
-      if (here && !before) {
-        run = static_cast<std::int32_t>(out.scale.size());
-        out.scale.push_back(scale);
-      }
-      if (here) {
-        out.slot.push_back(static_cast<std::int32_t>(slot + t * step));
-        out.run.push_back(run);
-        out.first.push_back(y[t]);
-        out.second.push_back(z[t]);
-      }
-      if (t > 0 && (here || before)) {
-        out.edge_run.push_back(run);
-        out.edge_first.push_back(static_cast<std::int32_t>(y[t - 1] * L + y[t]));
-        out.edge_second.push_back(static_cast<std::int32_t>(z[t - 1] * L + z[t]));
-      }
-    }
-  }
-}
 
 template <class S>
 PROXQN_INLINE void draw_batches(const ChainOf<S>& c, const Transitions<double>& m,
                                 std::int64_t first, std::int64_t last, const Sampling& how,
                                 Draws& out) {
-  Conditional conditional(m, c.n_labels);
+  Labelings labelings(m, c.n_labels, how.n_pairs);
   std::vector<double> A, reached(m.padded_labels);
-  std::vector<std::int32_t> paths;
   for (std::int64_t b = first; b < last; ++b)
     for (int lane = 0; lane < kLanes; ++lane) {
       const std::int64_t T = c.lane_length[b * kLanes + lane];
@@ -133,11 +112,11 @@ PROXQN_INLINE void draw_batches(const ChainOf<S>& c, const Transitions<double>& 
       const double weight = c.weights ? c.weights[sequence] : 1.0;
       const double n_draws = 2.0 * static_cast<double>(how.n_pairs) * how.share;
       A.resize(T * m.padded_labels);
-      paths.resize(2 * how.n_pairs * T);
       filter(c, m, c.first[b] + lane, c.width[b], T, reached.data(), A.data());
-      draw_paths(A.data(), m, c.n_labels, T, 2 * how.n_pairs, random, conditional, paths.data());
-      add_runs(paths.data(), how.n_pairs, T, c.n_labels, c.first[b] + lane, c.width[b],
-               static_cast<float>(std::sqrt(weight / n_draws)), out);
+      labelings.draw(A.data(), T, random());
+      Runs runs(labelings, how.n_pairs, T, c.n_labels);
+      runs.find();
+      runs.write(c.first[b] + lane, c.width[b], weight / n_draws, out);
     }
 }
 PROXQN_CLONES void draw_chunk(const ChainOf<double>& c, const Transitions<double>& m,
@@ -162,6 +141,7 @@ static Draws join(std::vector<Draws>& parts, int n_jobs) {
                       before.back().edges + part.edge_run.size(),
                       before.back().runs + part.scale.size()});
   Draws all;
+  for (const Draws& part : parts) all.n_drawn += part.n_drawn;
   for (auto* tokens : {&all.slot, &all.run, &all.first, &all.second})
     tokens->resize(before.back().tokens);
   for (auto* edges : {&all.edge_run, &all.edge_first, &all.edge_second})

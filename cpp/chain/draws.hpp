@@ -5,7 +5,8 @@
 // only tokens on which they differ count. Where they agree on a token, what comes before is independent
 // of what comes after, and y and z could change places on one side of it alone; so products across such
 // a token are zero on average. Each run of tokens on which they differ is therefore a row of its own:
-// the same mean, less variance. J has these rows, scaled: E[J'J] is the Hessian.
+// the same mean, less variance. J has these rows, scaled: E[J'J] is the Hessian. Equal rows of a sequence
+// become one. How labelings are drawn: labelings.hpp.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -25,7 +26,8 @@ struct Draws {
   std::vector<std::int32_t> slot, run, first, second;  // tokens of a run and their two labels
   std::vector<std::int32_t> edge_run, edge_first,
       edge_second;           // label pairs y L + y' at, before or after
-  std::vector<float> scale;  // [runs] root of half the weight of a draw
+  std::vector<float> scale;  // [runs] root of half the weight of its draws
+  std::int64_t n_drawn = 0;  // runs before equal ones became one
 };
 
 // Each chunk draws on its own.

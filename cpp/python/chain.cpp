@@ -23,12 +23,17 @@ using namespace nb::literals;
 
 using Int32Array = Array<std::int32_t>;
 using DrawsResult = std::tuple<Int32Array, Int32Array, Int32Array, Int32Array, Int32Array,
-                               Int32Array, Int32Array, Array<float>>;
+                               Int32Array, Int32Array, Array<float>, std::int64_t>;
 static DrawsResult to_numpy(chain::Draws&& d) {
-  return {to_numpy(std::move(d.slot)),        to_numpy(std::move(d.run)),
-          to_numpy(std::move(d.first)),       to_numpy(std::move(d.second)),
-          to_numpy(std::move(d.edge_run)),    to_numpy(std::move(d.edge_first)),
-          to_numpy(std::move(d.edge_second)), to_numpy(std::move(d.scale))};
+  return {to_numpy(std::move(d.slot)),
+          to_numpy(std::move(d.run)),
+          to_numpy(std::move(d.first)),
+          to_numpy(std::move(d.second)),
+          to_numpy(std::move(d.edge_run)),
+          to_numpy(std::move(d.edge_first)),
+          to_numpy(std::move(d.edge_second)),
+          to_numpy(std::move(d.scale)),
+          d.n_drawn};
 }
 
 // Dense columns, and the coordinates and weights of theirs.

@@ -99,3 +99,4 @@ class SparseColumns:
     row: NDArray[np.int32]  # [entries]
     value: NDArray[np.float32]  # [entries]
     n_rows: int
+    multiplicity: float = 1.0  # rows that one here stands for, in the mean: equal ones are one

@@ -146,3 +146,28 @@ def test_other_inference_draws_nothing():
     assert not isinstance(go_to(oracle, SparseVector.empty()), Draws)
     inside = oracle._chain.at(SparseVector.empty())
     assert inside.draw(np.arange(oracle._chain.n_coordinates), 100, 0) is None
+
+
+def test_equal_runs_are_one_row():
+    problem = random_chain(5, n_labels=3, n_features=8, n_sequences=1, max_length=5)
+    point = go_to(problem.oracle(), random_weights(problem.oracle(), 1))
+    J = point.draw(everything(problem.oracle()), 100_000, 0)
+    rows = as_matrix(J)
+    signs = rows / np.abs(rows).max(axis=1, keepdims=True)
+    assert J.multiplicity > 1.5
+    assert len(np.unique(np.vstack([signs, -signs]), axis=0)) >= 2 * J.n_rows
+
+
+def test_rare_labels_come_when_it_is_their_turn():
+    """The variance of many draws is less than that of as many independent ones."""
+    problem = random_chain(5, n_labels=3, n_features=8, n_sequences=40, max_length=1)
+    oracle = problem.oracle()
+    w = random_weights(oracle, 1, scale=3.0)
+    expected = hessian(oracle, w).diagonal()
+    errors = []
+    for seed in range(30):
+        J = as_matrix(go_to(oracle, w).draw(everything(oracle), 100_000, seed))
+        errors.append(np.square(J).sum(axis=0) - expected)
+    # An entry is 0 or ±1/√32, met with probability 2p(1 - p): of 16 independent pairs a token.
+    independent = expected / 16.0
+    assert np.square(errors).mean(axis=0).sum() < 0.6 * independent.sum()

@@ -36,3 +36,9 @@ class Draws:
     edge_first: NDArray[np.int32]  # y L + y' in the one labeling
     edge_second: NDArray[np.int32]
     scale: NDArray[np.float32]  # of each run's row
+    n_drawn: int  # runs before equal ones became one
+
+    @property
+    def multiplicity(self) -> float:
+        """How many draws a run stands for, in the mean."""
+        return self.n_drawn / max(len(self.scale), 1)

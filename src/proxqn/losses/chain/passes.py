@@ -111,7 +111,7 @@ class ChainPasses:
             return None
         few = min(1.0, _PILOT / self.data.layout.n_tokens)
         pilot = self.memory.draw(weights, Sampling(1, few, seed))
-        rows = max(len(pilot.scale), 1) / few  # of a pair of labelings of every sequence
+        rows = max(pilot.n_drawn, 1) / few  # of a pair of labelings of every sequence
         cheap = min(self.data.pass_cost / _ROW_COST, rows)
         pairs = max(n_rows, cheap) / rows
         n_pairs = max(1, min(round(pairs), _MAX_PAIRS))

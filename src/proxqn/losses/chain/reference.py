@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from proxqn.losses.chain import draws_reference
+from proxqn.losses.chain.draws import Sampling
 from proxqn.problem.sparse import Floats, Ints
-from proxqn.random_numbers import SplitMix64
 
 
 class Chain:
@@ -103,54 +104,11 @@ class Chain:
 
     def draw(
         self, transitions: Floats, n_pairs: int, share: float, seed: int, n_jobs: int
-    ) -> tuple[NDArray[Any], ...]:
-        """Draw pairs of labelings; return the runs on which they differ (``cpp/draws.hpp``)."""
-        tokens: list[tuple[int, int, int, int]] = []
-        edges: list[tuple[int, int, int]] = []
-        scale: list[float] = []
-        n_labels = len(transitions)
-        for i, slots in self.sequences:
-            random = SplitMix64((seed + 0xD1342543DE82EF95 * (i + 1)) & (2**64 - 1))
-            if share < 1.0 and random.uniform() >= share:
-                continue
-            weight = 1.0 if self.weights is None else self.weights[i]
-            paths = self._paths(slots, transitions, 2 * n_pairs, random)
-            for y, z in zip(paths[::2], paths[1::2], strict=True):
-                differ = y != z
-                for t in range(len(slots)):
-                    before = t > 0 and differ[t - 1]
-                    if differ[t] and not before:
-                        scale.append(np.sqrt(weight / (2.0 * n_pairs * share)))
-                    run = len(scale) - 1
-                    if differ[t]:
-                        tokens.append((int(slots[t]), run, y[t], z[t]))
-                    if t > 0 and (differ[t] or before):
-                        pairs = (p[t - 1] * n_labels + p[t] for p in (y, z))
-                        edges.append((run, *pairs))
-        return (
-            *np.array(tokens, dtype=np.int32).reshape(-1, 4).T.copy(),
-            *np.array(edges, dtype=np.int32).reshape(-1, 3).T.copy(),
-            np.array(scale, dtype=np.float32),
-        )
-
-    def _paths(
-        self, slots: Ints, transitions: Floats, n: int, random: SplitMix64
-    ) -> NDArray[np.int64]:
-        """Draw n labelings of a sequence from its end: P(y_t|y_{t+1}) ∝ α_t(y_t) exp Λ."""
-        alpha = [self.scores[:, slots[0]]]
-        for now in slots[1:]:
-            joint = alpha[-1][:, None] + transitions
-            alpha.append(self.scores[:, now] + logsumexp(joint, axis=0))
-        paths = np.zeros((n, len(slots)), dtype=np.int64)
-        for t in range(len(slots) - 1, -1, -1):
-            for path in paths:
-                onward = transitions[:, path[t + 1]] if t + 1 < len(slots) else 0.0
-                log_p = alpha[t] + onward
-                sums = np.cumsum(np.exp(log_p - logsumexp(log_p)))
-                path[t] = min(
-                    np.searchsorted(sums, random.uniform() * sums[-1], side="right"), len(sums) - 1
-                )
-        return paths
+    ) -> tuple[Any, ...]:
+        """Draw pairs of labelings; return where they differ."""
+        weights = np.ones(len(self.sequences)) if self.weights is None else self.weights
+        how = Sampling(n_pairs, share, seed)
+        return draws_reference.draw(self.sequences, self.scores, transitions, weights, how)
 
     def viterbi(self, transitions: Floats, path: NDArray[np.int32], n_jobs: int) -> None:
         """Find the best labels of each sequence; ties go to the smaller label."""

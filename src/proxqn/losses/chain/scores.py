@@ -137,7 +137,7 @@ class ChainScores(ABC):
         start, row, value = self._features.drawn_columns(
             coordinates, pairs, *size, tokens, edges, draws.scale, n_jobs
         )
-        return SparseColumns(start, row, value, len(draws.scale))
+        return SparseColumns(start, row, value, len(draws.scale), draws.multiplicity)
 
     @abstractmethod
     def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:

@@ -33,7 +33,7 @@ class SampledModel:
     columns : SparseColumns
         J on the working set.
     ridge : float
-        ρ, for directions that no draw has met, in units of the mean square of J's entries.
+        ρ, for directions that no draw has met, in units of the mean square of a draw's entries.
     budget : float
         Multiply-adds that building the model, and each inner problem, may cost.
     single : bool
@@ -53,6 +53,7 @@ class SampledModel:
         n_jobs: int = 1,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
+        unit /= columns.multiplicity
         large = len(columns.start) > _MANY_COLUMNS
         kind = kernels.SingleSampledModel if single and large else kernels.SampledModel
         J = columns.start, columns.row, columns.value, columns.n_rows
