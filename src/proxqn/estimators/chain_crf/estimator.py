@@ -275,14 +275,18 @@ class ChainCRF(FittedChain):
         )
         structure = self._structure()
         goes_on = self.warm_start and initial is None and hasattr(self, "coef_")
-        data = training.read(self, X, y, lengths, sample_weight, edges, goes_on=goes_on)
-        problem = ChainProblem.of(data, structure, resolve_n_jobs(self.n_jobs))
+        problem = ChainProblem.of(  # from here on the loss has the data, and nobody their matrix
+            training.read(self, X, y, lengths, sample_weight, edges, goes_on=goes_on),
+            structure,
+            resolve_n_jobs(self.n_jobs),
+        )
+        meaning = problem.meaning
         start = SparseVector.empty()
         if goes_on:
-            start = problem.start(data.matched(data.continued(self.coefficients())))
+            start = problem.start(meaning.matched(meaning.continued(self.coefficients())))
         elif initial is not None:
             given = coefficients_of(initial, ChainCoefficients, type(self))
-            start = problem.start(data.matched(given))
+            start = problem.start(meaning.matched(given))
         result = solve(
             self,
             problem.oracle,
@@ -316,16 +320,16 @@ class ChainCRF(FittedChain):
         return model
 
     def _keep_weights(self, problem: ChainProblem, w: SparseVector) -> None:
-        found, data = problem.weights(w), problem.data
+        found, meaning = problem.weights(w), problem.meaning
         self.coef_, self.transitions_ = found.coef, found.transitions
         self.start_weights_, self.end_weights_ = found.start, found.end
-        nothing = np.zeros(len(data.classes))
+        nothing = np.zeros(len(meaning.classes))
         self.intercept_: Floats = nothing if found.intercept is None else found.intercept
         self.edge_coef_ = found.edges
-        self.classes_: NDArray[Any] = data.classes
-        self.n_features_in_ = data.tokens.X.shape[1]
-        self.encoder_: SequenceEncoder | None = data.encoder
-        if data.encoder is not None:
+        self.classes_: NDArray[Any] = meaning.classes
+        self.n_features_in_ = meaning.columns.number
+        self.encoder_: SequenceEncoder | None = meaning.encoder
+        if meaning.encoder is not None:
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit to a matrix
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast, final
 import numpy as np
 import scipy.sparse as sp
 
-from proxqn.estimators.chain_crf.training import TrainingData
+from proxqn.estimators.chain_crf.training import Meaning, TrainingData
 from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.input.tokens import Tokens
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
@@ -87,14 +87,14 @@ class ChainProblem:
     oracle: Oracle
     arrays: int  # how many the oracle packs: coefficients, transitions, with edge features theirs
     constants: Constants
-    data: TrainingData
+    meaning: Meaning
 
     @classmethod
     def of(cls, data: TrainingData, structure: Structure, n_jobs: int) -> ChainProblem:
         """Return the fastest loss that has what the data need."""
         constants, edges = structure.constants(data.tokens), data.tokens.edges
         more: dict[str, Any] = {
-            "n_labels": len(data.classes),
+            "n_labels": len(data.meaning.classes),
             "pairs": structure.pairs,
             "transition_pairs": structure.transition_pairs,
             "sample_weight": data.sample_weight,
@@ -103,13 +103,13 @@ class ChainProblem:
         X, labels, lengths = constants.behind(data.tokens), data.labels, data.tokens.lengths
         plain = edges is None or not edges.shape[1]
         if plain and labels.complete:
-            return cls(ChainOracle(X, labels.labels, lengths, **more), 2, constants, data)
+            return cls(ChainOracle(X, labels.labels, lengths, **more), 2, constants, data.meaning)
         oracle = LatticeOracle(X, labels, lengths, edges=None if plain else edges, **more)
-        return cls(oracle, 3, constants, data)
+        return cls(oracle, 3, constants, data.meaning)
 
     def weights(self, w: SparseVector) -> ChainWeights:
         """Return the weights at a point."""
-        return ChainWeights.from_oracle(self.oracle, w, self.data.tokens.X.shape[1])
+        return ChainWeights.from_oracle(self.oracle, w, self.meaning.columns.number)
 
     def start(self, weights: ChainWeights) -> SparseVector:
         """Return the point of some weights; those that have no place here go."""
@@ -120,7 +120,7 @@ class ChainProblem:
 
     def groups(self) -> dict[str, int]:
         """Return how many coordinates each group of weights has, in their order."""
-        oracle, n_labels = cast("Any", self.oracle), len(self.data.classes)
+        oracle, n_labels = cast("Any", self.oracle), len(self.meaning.classes)
         intercept = n_labels if self.constants.intercept else 0
         sizes = {"features": oracle.data.n_columns * n_labels - intercept}
         if intercept:

@@ -24,37 +24,32 @@ from proxqn.problem import Floats
 
 @final
 @dataclass(frozen=True)
+class Meaning:
+    """What the numbers of training data stand for: kept when the data have gone."""
+
+    classes: NDArray[Any]  # [L] the labels, sorted
+    columns: Columns  # the features of tokens
+    edge_columns: Columns  # those of the steps between tokens
+    encoder: SequenceEncoder | None  # None for a matrix
+
+    def continued(self, known: ChainCoefficients) -> ChainCoefficients:
+        """Return coefficients whose columns are the first of these data, with room for the rest."""
+        return known.widened(self.columns.number, self.edge_columns.number)
+
+    def matched(self, given: ChainCoefficients) -> ChainWeights:
+        """Return the weights of another model for the labels and features of these data."""
+        return given.onto(self.classes, self.columns, self.edge_columns)
+
+
+@final
+@dataclass(frozen=True)
 class TrainingData:
     """Tokens with their labels, which may be known in part, and factors of the losses."""
 
     tokens: Tokens
     labels: PartialLabels
-    classes: NDArray[Any]  # [L] the labels, sorted
     sample_weight: Floats | None  # [n_sequences]
-    encoder: SequenceEncoder | None  # None for a matrix
-    names: NDArray[Any] | None = None  # of its columns, where it was a DataFrame
-
-    @property
-    def columns(self) -> Columns:
-        """The features of tokens."""
-        return Columns(self.tokens.X.shape[1], feature_names(self.encoder, self.names))
-
-    @property
-    def edge_columns(self) -> Columns:
-        """The features of the steps between tokens."""
-        edges = self.tokens.edges
-        if edges is None:
-            return Columns(0)
-        return Columns(edges.shape[1], edge_names(self.encoder))
-
-    def continued(self, known: ChainCoefficients) -> ChainCoefficients:
-        """Return coefficients whose columns are the first of these data, with room for the rest."""
-        edges = self.tokens.edges
-        return known.widened(self.tokens.X.shape[1], 0 if edges is None else edges.shape[1])
-
-    def matched(self, given: ChainCoefficients) -> ChainWeights:
-        """Return the weights of another model for the labels and features of these data."""
-        return given.onto(self.classes, self.columns, self.edge_columns)
+    meaning: Meaning
 
 
 def feature_names(encoder: SequenceEncoder | None, names: NDArray[Any] | None) -> Vocabulary | None:
@@ -92,4 +87,16 @@ def read(
         tokens, weights = tokens.take(keep), weights[keep]
     check_several_classes(labels, classes)
     names = None if given.encoder else getattr(estimator, "feature_names_in_", None)
-    return TrainingData(tokens, labels, classes, weights, given.encoder, names)
+    meaning = Meaning(
+        classes,
+        Columns(tokens.X.shape[1], feature_names(given.encoder, names)),
+        _edge_columns(tokens, given.encoder),
+        given.encoder,
+    )
+    return TrainingData(tokens, labels, weights, meaning)
+
+
+def _edge_columns(tokens: Tokens, encoder: SequenceEncoder | None) -> Columns:
+    if tokens.edges is None:
+        return Columns(0)
+    return Columns(tokens.edges.shape[1], edge_names(encoder))

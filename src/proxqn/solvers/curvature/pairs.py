@@ -30,6 +30,7 @@ _MAX_BYTES = 8_000_000  # of the rows of B: a share of the last-level cache
 _FEW_PAIRS = 20
 _MANY_ROWS = 2000  # of the working set: fewer fit a cache in double precision
 _ROW_TILE = 16  # of the compiled kernels: rows are padded to a multiple of it
+_CHUNK_ROWS = 1 << 12  # moved at once
 _STEADY = 2.0  # a change of γ up to this factor is not worth forming B anew
 _KEPT = 80  # per cent of the pairs that stay when there is no more room
 _CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
@@ -75,6 +76,19 @@ class _Stack:
 
     def drop(self, n: int) -> None:
         self._first += n
+
+    def keep(self, columns: Ints) -> None:
+        """Keep some columns, ascending; in place while most stay, for nothing here is as large."""
+        rows, n = self.rows, len(columns)
+        if 2 * n < rows.shape[1]:
+            self._held = np.take(rows, columns, axis=1)
+        else:
+            room = self._held[self._first :].reshape(-1)
+            for i, row in enumerate(rows):
+                room[i * n : (i + 1) * n] = row[columns]
+            capacity = len(self._held) - self._first
+            self._held = room[: capacity * n].reshape(capacity, n)
+        self._first, self._last = 0, len(rows)
 
 
 @final
@@ -188,16 +202,17 @@ class CompactBFGS:
 
     def keep_rows(self, keep: Ints) -> None:
         """Drop the rows of variables that leave the working set."""
-        self._S, self._Y = (_Stack(np.take(x.rows, keep, axis=1)) for x in (self._S, self._Y))
+        self._S.keep(keep)
+        self._Y.keep(keep)
         self._D = self._D[keep]
         if self._factors is not None:
             known = self._factors
-            used = _row_length(known.n_pairs)
-            rows = aligned_empty((len(keep), known.rows.shape[1]), known.rows.dtype)
-            rows[:, :used], rows[:, used:] = np.take(known.rows[:, :used], keep, axis=0), 0.0
+            for at in range(0, len(keep), _CHUNK_ROWS):
+                rows = keep[at : at + _CHUNK_ROWS]  # they ascend: none is overwritten too early
+                known.rows[at : at + len(rows)] = known.rows[rows]
             self._factors = replace(
                 known,
-                rows=rows,
+                rows=known.rows[: len(keep)],
                 base=known.base[keep],
                 diagonal=known.diagonal[keep],
             )
@@ -214,14 +229,17 @@ class CompactBFGS:
         diagonal : array, optional
             D on the new rows; ones by default.
         """
+        self._factors = None  # first: these arrays are the largest that a solver has
         self._D = np.ones(len(source)) if diagonal is None else diagonal
-        S, Y = (_taken(x.rows, source) for x in (self._S, self._Y))
+        self._S = _Stack(_taken(self._S.rows, source))
+        self._Y = _Stack(_taken(self._Y.rows, source))
+        S, Y = self._S.rows, self._Y.rows
         SY, SS = self._products(S, Y), self._products(S, S * self._D)
-        norms = np.sqrt(SS.diagonal() * (Y**2 / self._D).sum(axis=1))
-        good = np.flatnonzero(SY.diagonal() > _CURVATURE * norms)
-        self._S, self._Y = _Stack(S[good]), _Stack(Y[good])
+        norms = np.sqrt(SS.diagonal() * np.array([(y**2 / self._D).sum() for y in Y]))
+        good = SY.diagonal() > _CURVATURE * norms
+        if not good.all():
+            self._S, self._Y = _Stack(S[good]), _Stack(Y[good])
         self._SS, self._SY = SS[np.ix_(good, good)], SY[np.ix_(good, good)]
-        self._factors = None
 
     def factors(self) -> Factors | None:
         """Return B in the form that coordinate descent uses, or None where it has broken down."""
