@@ -153,7 +153,7 @@ def test_input_is_neither_copied_nor_changed(data):
     from proxqn.estimators.input.tokens import read_tokens
 
     canonical = sp.csr_array(X)
-    tokens = read_tokens(ChainCRF(), canonical, lengths, reset=True)
+    tokens = read_tokens(ChainCRF(), canonical, lengths, reset=True, to_fit=True)
     assert np.shares_memory(tokens.X.data, canonical.data)
     assert np.shares_memory(tokens.X.indices, canonical.indices)
 

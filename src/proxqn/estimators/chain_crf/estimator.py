@@ -139,6 +139,7 @@ class ChainCRF(FittedChain):
     Two sequences, of three and two tokens:
 
     >>> import numpy as np
+    >>> import scipy.sparse as sp
     >>> from proxqn import ChainCRF
     >>> X = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
     >>> y = ["noun", "verb", "noun", "verb", "noun"]
@@ -164,6 +165,14 @@ class ChainCRF(FittedChain):
     >>> new, forced = [[0], [1], [0], [1]], ["B", None, None, None]
     >>> crf.predict(np.ones((4, 1)), lengths=[4], edges=new, forced=forced).tolist()
     ['B', 'A', 'A', 'B']
+
+    Embeddings beside words, in arrays that are not copied:
+
+    >>> embeddings = np.array([[0.3, -1.2], [0.7, 0.4], [-0.5, 0.9], [0.2, 0.1]], dtype=np.float32)
+    >>> blocks = embeddings, sp.csr_array(np.eye(4))
+    >>> crf = ChainCRF(lam=0.1).fit(blocks, ["a", "b", "b", "a"], lengths=[2, 2])
+    >>> crf.coef_.shape, crf.predict(blocks, lengths=[2, 2]).tolist()
+    ((2, 6), ['a', 'b', 'b', 'a'])
 
     Some labels missing, or known to be one of a few:
 
@@ -233,8 +242,11 @@ class ChainCRF(FittedChain):
         ----------
         X : sequences in one of these forms
             - an array or sparse matrix of shape (n_tokens, n_features), the tokens of all sequences
-              one after the other; a CSR matrix is not copied;
-            - a list of such matrices, one a sequence;
+              one after the other; a CSR matrix is not copied, nor an array of dense features, such
+              as embeddings, in float32 or float64 and C order;
+            - a tuple of such matrices side by side, as ``(X_dense, X_sparse)``, with ``lengths``;
+              columns are numbered as if they were stacked, which would copy them;
+            - a list of matrices, one a sequence, or a tuple of such lists;
             - a list of sequences whose tokens are dicts (as in sklearn-crfsuite), strings or lists
               of strings; with ``templates``, of rows of columns;
             - a DataFrame of numbers, or with the column ``sequence_id`` and others of any kind;

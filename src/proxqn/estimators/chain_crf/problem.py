@@ -98,6 +98,7 @@ class ChainProblem:
             "pairs": structure.pairs,
             "transition_pairs": structure.transition_pairs,
             "sample_weight": data.sample_weight,
+            "dense": data.tokens.dense,
             "n_jobs": n_jobs,
         }
         X, labels, lengths = constants.behind(data.tokens), data.labels, data.tokens.lengths

@@ -22,6 +22,7 @@ from proxqn.estimators.inference.constraints import Constraints
 from proxqn.estimators.inference.n_best import best_paths
 from proxqn.estimators.inference.tagger import Tagger, token_of_slot
 from proxqn.estimators.input.tokens import Tokens
+from proxqn.features.dense import DenseColumns
 from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.partial_labels import PartialLabels, Twins
@@ -41,6 +42,7 @@ class ChainInference:
         self._transitions = np.ascontiguousarray(weights.transitions)  # [L, L]
         self._start, self._end = weights.start, weights.end  # [L]
         self._edges = weights.edges  # [L², n_edge_features]
+        self._coef = weights.coef
         self._n_jobs = n_jobs
 
     def best_labels(
@@ -53,7 +55,7 @@ class ChainInference:
 
         Of the labellings that keep to the constraints and have the forced labels (-1: free).
         """
-        plain = tokens.edges is None or not self._edges.nnz
+        plain = tokens.dense is None and (tokens.edges is None or not self._edges.nnz)
         if plain and constraints is None and forced is None:
             return self._tagger.best_labels(tokens.X, tokens.lengths, self._n_jobs)
         labels = np.empty(tokens.X.shape[0], dtype=np.int32)
@@ -146,10 +148,13 @@ class ChainInference:
     def _blocks(self, tokens: Tokens) -> Iterator[_Block]:
         """Compute Θ·x of every token and label, block by block, in the kernels' layout."""
         entries = self._tagger.entries(tokens.X)
+        dense = None if tokens.dense is None else _DenseScores.of(tokens.dense, self._coef)
         for rows, lengths in tokens.blocks(_BLOCK_TOKENS):
             layout = SequenceLayout.from_lengths(lengths)
             slots = token_of_slot(layout, rows.start)
             scores = self._tagger.slot_scores(entries, slots, self._n_jobs)
+            if dense is not None:
+                dense.add_to(scores, slots, self._n_jobs)
             edges = None if tokens.edges is None else self._edge_scores(tokens.edges[rows], lengths)
             block = _Block(rows, layout, slots, scores, edges)
             scores[:, block.first_slots] += self._start[:, None]
@@ -177,6 +182,29 @@ class _EdgeScores:
         has = pattern >= 0
         steps[has] = (self.patterns.rows[pattern[has]] @ self.weights).toarray()
         return steps.reshape(-1, n_labels, n_labels)
+
+
+@final
+@dataclass(frozen=True)
+class _DenseScores:
+    """What the dense columns of some tokens add to the scores of labels."""
+
+    values: NDArray[np.floating[Any]]  # [n_tokens, n_columns]
+    coordinates: Ints  # column · L + label of each weight, ascending
+    weights: Floats
+
+    @classmethod
+    def of(cls, dense: DenseColumns, coef: sp.csr_array) -> Self:
+        """Take the weights of these columns."""
+        own: Any = sp.coo_array(coef[:, dense.columns].tocsc())
+        coordinates = own.col.astype(np.int64) * coef.shape[0] + own.row
+        return cls(dense.values, coordinates, own.data.astype(np.float64))
+
+    def add_to(self, scores: Floats, token_of_slot: Ints, n_jobs: int) -> None:
+        """Add the scores of the tokens in these slots."""
+        kernel = _kernels.DenseFeatures(self.values, token_of_slot.astype(np.int32))
+        dirty = np.zeros(len(scores), dtype=np.uint8)
+        kernel.add_scores(self.coordinates, self.weights, scores, dirty, n_jobs)
 
 
 @final

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from proxqn.estimators.input.tokens import Tokens, canonical, is_list_of_sequences, join
+from proxqn.estimators.input.sequences import is_list_of_sequences, join
+from proxqn.estimators.input.tokens import Tokens, canonical
 
 
 def with_edges(tokens: Tokens, edges: Any, known: int | None) -> Tokens:

@@ -13,7 +13,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from proxqn.estimators.input.tokens import Tokens, as_list, is_nested
+from proxqn.estimators.input.sequences import is_nested
+from proxqn.estimators.input.tokens import Tokens, as_list
 from proxqn.features.partial_labels import PartialLabels
 from proxqn.problem import Ints
 

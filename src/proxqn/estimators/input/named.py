@@ -13,7 +13,9 @@ from typing import Any, final
 
 import numpy as np
 
+from proxqn.estimators.input.blocks import are_blocks
 from proxqn.estimators.input.tokens import Tokens, as_list, canonical, check_lengths, read_tokens
+from proxqn.features.dense import split
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
 from proxqn.features.templates import Templates
@@ -82,9 +84,9 @@ def read_training(
                 "sequences themselves, or the earlier model as initial."
             )
         return _training(X, X.encoder, y, sample_weight, listed=True)
-    X = _plain(X)
+    X = X if are_blocks(X, lengths) else _plain(X)
     if not is_named(X, estimator.sequence_id):
-        tokens = read_tokens(estimator, X, lengths, reset=not goes_on)
+        tokens = read_tokens(estimator, X, lengths, reset=not goes_on, to_fit=True)
         return Training(tokens, old, y, sample_weight)
     _refuse_lengths(lengths)
     encoder = new_encoder(estimator.templates, estimator.min_freq, estimator.sequence_id)
@@ -108,7 +110,7 @@ def _training(
     listed: bool,
 ) -> Training:
     return Training(
-        _as_tokens(encoded, listed=listed),
+        _as_tokens(encoded, listed=listed, to_fit=True),
         encoder,
         encoded.labels if y is None else y,  # records from files bring labels and weights
         encoded.weights if sample_weight is None else sample_weight,
@@ -121,9 +123,9 @@ def read_new(estimator: Any, X: Any, lengths: Any) -> Tokens:
         _refuse_lengths(lengths)
         _check_columns(X, estimator)
         return _as_tokens(X, listed=True)
-    X = _plain(X)
+    X = X if are_blocks(X, lengths) else _plain(X)
     if not is_named(X, estimator.sequence_id):
-        return read_tokens(estimator, X, lengths, reset=False)
+        return read_tokens(estimator, X, lengths, reset=False, to_fit=False)
     _refuse_lengths(lengths)
     encoded = _checked(estimator.encoder_).transform(X)
     if not len(encoded.lengths):
@@ -153,11 +155,12 @@ def _check_columns(encoded: EncodedSequences, estimator: Any) -> None:
         )
 
 
-def _as_tokens(encoded: EncodedSequences, *, listed: bool) -> Tokens:
-    """Return what the model works on."""
+def _as_tokens(encoded: EncodedSequences, *, listed: bool, to_fit: bool = False) -> Tokens:
+    """Return what the model works on; to fit one, dense columns are kept apart."""
     lengths = check_lengths(encoded.lengths, encoded.X.shape[0])
     edges = None if encoded.edges is None else canonical(encoded.edges)
-    return Tokens(canonical(encoded.X), lengths, listed, edges)
+    sparse, dense = split(encoded.X) if to_fit else (encoded.X, None)
+    return Tokens(canonical(sparse), lengths, listed, edges, dense)
 
 
 def _refuse_lengths(lengths: Any) -> None:

@@ -1,15 +1,16 @@
 """Sequences of numbers as users hold them, checked and brought into one form.
 
 Three forms come in: a matrix whose rows are tokens plus ``lengths``; a list with one matrix per
-sequence; a matrix alone, whose rows are then sequences of length one (scikit-learn's usual X). One
-goes out: :class:`Tokens`. Every refusal says what was expected, what came, and what to do. Features
-with names are read by ``named.py``.
+sequence; a matrix alone, whose rows are then sequences of length one (scikit-learn's usual X). In
+place of a matrix there may be a tuple of some, side by side (``blocks.py``). One goes out:
+:class:`Tokens`. Every refusal says what was expected, what came, and what to do. Features with
+names are read by ``named.py``.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, final
@@ -19,9 +20,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from proxqn.estimators.input.blocks import are_blocks, read_blocks
+from proxqn.estimators.input.sequences import is_list_of_sequences, join
+from proxqn.features.dense import DenseColumns, joined, split
 from proxqn.problem import Ints
 
-_KERNEL_DTYPES = "?bhilqBHILQfd"  # what scipy.sparse multiplies; other numbers become float64
+_KERNEL_DTYPES = "?bhilqBHILQfd"  # what scipy.sparse multiplies
 
 
 @final
@@ -33,6 +37,7 @@ class Tokens:
     lengths: Ints  # [n_sequences], all at least 1
     listed: bool  # whether the user gave a list of sequences
     edges: sp.csr_array | None = None  # [n_tokens, n_edge_features] of the steps into the tokens
+    dense: DenseColumns | None = None  # columns that are empty in X
 
     @property
     def alone(self) -> bool:
@@ -49,7 +54,8 @@ class Tokens:
         """Return only the sequences where the mask is true."""
         tokens = np.repeat(keep, self.lengths)
         edges = None if self.edges is None else self.edges[tokens]
-        return Tokens(self.X[tokens], self.lengths[keep], self.listed, edges)
+        dense = None if self.dense is None else self.dense.take(tokens)
+        return Tokens(self.X[tokens], self.lengths[keep], self.listed, edges, dense)
 
     def blocks(self, n_tokens: int) -> Iterator[tuple[slice, Ints]]:
         """Cut into blocks of whole sequences, about ``n_tokens`` tokens each: rows and lengths."""
@@ -67,24 +73,36 @@ def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
     return [values[a:b] for a, b in pairwise(accumulate(lengths, initial=0))]
 
 
-def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool) -> Tokens:
-    """Check X and lengths; with ``reset`` the estimator learns its number of features."""
-    listed = is_list_of_sequences(X)
-    if listed:
-        if lengths is not None:
-            raise ValueError(
-                "lengths came with a list of sequences, whose lengths are known. Leave lengths "
-                "out, or pass one matrix of all tokens."
-            )
-        X, lengths = join(X)
-    if reset or not _passes_as_it_is(estimator, X):
-        X = validate_data(estimator, X, accept_sparse="csr", reset=reset)
-    n_tokens = X.shape[0]
+def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool, to_fit: bool) -> Tokens:
+    """Check X and lengths; with ``reset`` the estimator learns its number of features.
+
+    Dense columns of an array are kept apart, and to fit a model those of a sparse matrix as well:
+    to look for them takes longer than to label a few sentences.
+    """
+    sparse: Any
+    if are_blocks(X, lengths):
+        blocks, lengths, listed = read_blocks(X, lengths)
+        sparse, dense = joined(blocks)
+        validate_data(estimator, sparse, accept_sparse="csr", reset=reset)
+    else:
+        listed = is_list_of_sequences(X)
+        if listed:
+            if lengths is not None:
+                raise ValueError(
+                    "lengths came with a list of sequences, whose lengths are known. Leave lengths "
+                    "out, or pass one matrix of all tokens."
+                )
+            X, lengths = join(X)
+        if reset or not _passes_as_it_is(estimator, X):
+            X = validate_data(estimator, X, accept_sparse="csr", reset=reset)
+        X = _readable(X)
+        sparse, dense = split(X) if to_fit or not sp.issparse(X) else (X, None)
+    n_tokens = sparse.shape[0]
     if lengths is None:
         checked = np.ones(n_tokens, dtype=np.int64)
     else:
         checked = check_lengths(lengths, n_tokens)
-    return Tokens(canonical(X), checked, listed)
+    return Tokens(canonical(sparse), checked, listed, dense=dense)
 
 
 def _passes_as_it_is(estimator: Any, X: Any) -> bool:
@@ -101,40 +119,6 @@ def _passes_as_it_is(estimator: Any, X: Any) -> bool:
         and not hasattr(estimator, "feature_names_in_")
         and bool(np.isfinite(X.data).all())
     )
-
-
-def is_list_of_sequences(X: Any) -> bool:
-    """Tell a list of matrices from a matrix written as a list of rows."""
-    if not isinstance(X, list | tuple):
-        return False
-    if not X:
-        raise ValueError("X is an empty list; expected at least one sequence.")
-    head = X[0]
-    if hasattr(head, "ndim"):
-        return bool(head.ndim == 2)
-    return is_nested(head) and len(head) > 0 and is_nested(head[0])
-
-
-def is_nested(value: Any) -> bool:
-    """Whether a value is a list, a tuple or an array, rather than a number or a text."""
-    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
-
-
-def join(sequences: Sequence[Any]) -> tuple[Any, Ints]:
-    """Stack the sequences' matrices; sparse if one of them is."""
-    parts: list[Any] = [s if sp.issparse(s) else np.asarray(s) for s in sequences]
-    width = parts[0].shape[1]
-    for i, part in enumerate(parts):
-        if part.ndim != 2 or part.shape[1] != width:
-            raise ValueError(
-                f"sequence {i} has shape {part.shape}; expected (tokens, {width}), as many "
-                "features as sequence 0 has."
-            )
-    lengths = np.array([part.shape[0] for part in parts])
-    if any(sp.issparse(part) for part in parts):
-        rows: Any = [sp.csr_array(part) for part in parts]
-        return sp.vstack(rows, format="csr"), lengths
-    return np.concatenate(parts), lengths
 
 
 def as_list(values: Any) -> Any:
@@ -176,8 +160,7 @@ def canonical(X: Any) -> sp.csr_array:
     A large matrix in order already is shared with the caller and never changed.
     """
     given = sp.issparse(X)
-    if X.dtype.char not in _KERNEL_DTYPES:
-        X = X.astype(np.float64)
+    X = _readable(X)
     matrix = X if isinstance(X, sp.csr_array) else sp.csr_array(X)
     if not matrix.has_canonical_format:
         matrix = matrix.copy() if given else matrix
@@ -186,3 +169,10 @@ def canonical(X: Any) -> sp.csr_array:
         matrix = matrix.copy() if given else matrix
         matrix.eliminate_zeros()
     return matrix
+
+
+def _readable(X: Any) -> Any:
+    """Return numbers of a type that scipy.sparse and the kernels take."""
+    if X.dtype.char in _KERNEL_DTYPES:
+        return X
+    return X.astype(np.float32 if X.dtype == np.float16 else np.float64)
