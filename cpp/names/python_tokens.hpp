@@ -24,7 +24,8 @@ namespace proxqn::names {
 
 class TokenRows {
  public:
-  explicit TokenRows(NameColumns& columns) : columns_(columns) {}
+  explicit TokenRows(NameColumns& columns, bool keep_zeros = false)
+      : columns_(columns), keep_zeros_(keep_zeros) {}
 
   // Read tokens from one on, up to one of an unusual form; returns the first that was not read.
   std::size_t read(PyObject** tokens, std::size_t begin, std::size_t n) {
@@ -158,8 +159,9 @@ class TokenRows {
       return depth < kDeepest && give_nested(prefix, key, value, depth + 1);
     const std::optional<double> number = number_of(value);
     if (!number || !PyUnicode_CheckExact(key)) return false;
-    all_ones_ &= *number == 1.0 || *number == 0.0;
-    if (*number != 0.0) given_.push_back({prefix, key, nullptr, *number});  // zeros are left out
+    if (*number == 0.0 && !keep_zeros_) return true;
+    all_ones_ &= *number == 1.0;
+    given_.push_back({prefix, key, nullptr, *number});
     return true;
   }
 
@@ -257,6 +259,7 @@ class TokenRows {
   }
 
   NameColumns& columns_;
+  bool keep_zeros_;
   std::vector<Noted> noted_;
   std::vector<Given> given_;
   std::vector<std::size_t> noted_ends_, ends_;  // of the tokens

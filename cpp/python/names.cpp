@@ -285,7 +285,8 @@ void bind_names(nb::module_& m) {
       .def("add", &GrowingNamesKernel::add, "names"_a, "counts"_a)
       .def("arrays", &GrowingNamesKernel::arrays);
   nb::class_<TokenRows>(m, "TokenRows")
-      .def(nb::init<names::NameColumns&>(), "names"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<names::NameColumns&, bool>(), "names"_a, "keep_zeros"_a = false,
+           nb::keep_alive<1, 2>())
       .def("read", &TokenRows::read, "tokens"_a, "begin"_a)
       .def("add", &TokenRows::add, "names"_a, "values"_a)
       .def("arrays", &TokenRows::arrays);

@@ -15,6 +15,7 @@ from proxqn.features.named_entries import FoundEntries, MatrixBuilder
 from proxqn.features.sequence_forms import Stretch, stretches
 from proxqn.features.templates import Templates
 from proxqn.features.vocabulary import Vocabulary, VocabularyBuilder
+from proxqn.features.weight_pairs import WeightPairs
 
 __all__ = ["EncodedSequences", "SequenceEncoder"]
 
@@ -40,6 +41,8 @@ class EncodedSequences:
         Feature occurrences left out because training did not have the feature.
     encoder : SequenceEncoder or None
         What numbered them: estimators keep it, for new sequences and for names.
+    pairs : WeightPairs or None
+        Which weights a model of them has, whatever its own ``pairs`` says.
     """
 
     X: sparse.csr_array
@@ -49,6 +52,7 @@ class EncodedSequences:
     weights: NDArray[np.float64] | None
     n_unseen: int
     encoder: SequenceEncoder | None = field(default=None, repr=False, compare=False)
+    pairs: WeightPairs | None = field(default=None, repr=False, compare=False)
 
 
 class SequenceEncoder:

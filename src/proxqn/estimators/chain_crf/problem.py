@@ -95,7 +95,7 @@ class ChainProblem:
         constants, edges = structure.constants(data.tokens), data.tokens.edges
         more: dict[str, Any] = {
             "n_labels": len(data.meaning.classes),
-            "pairs": structure.pairs,
+            "pairs": data.pairs or structure.pairs,
             "transition_pairs": structure.transition_pairs,
             "sample_weight": data.sample_weight,
             "dense": data.tokens.dense,
@@ -105,6 +105,10 @@ class ChainProblem:
         plain = edges is None or not edges.shape[1]
         if plain and labels.complete:
             return cls(ChainOracle(X, labels.labels, lengths, **more), 2, constants, data.meaning)
+        if data.pairs is not None:
+            raise ValueError(
+                "edge features and unknown labels do not go with pairs of one's own choice."
+            )
         oracle = LatticeOracle(X, labels, lengths, edges=None if plain else edges, **more)
         return cls(oracle, 3, constants, data.meaning)
 

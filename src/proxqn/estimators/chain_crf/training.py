@@ -19,6 +19,7 @@ from proxqn.estimators.input.tokens import Tokens
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.partial_labels import PartialLabels
 from proxqn.features.vocabulary import Vocabulary
+from proxqn.features.weight_pairs import WeightPairs
 from proxqn.problem import Floats
 
 
@@ -50,6 +51,7 @@ class TrainingData:
     labels: PartialLabels
     sample_weight: Floats | None  # [n_sequences]
     meaning: Meaning
+    pairs: WeightPairs | None = None  # where the data say which weights a model of them has
 
 
 def feature_names(encoder: SequenceEncoder | None, names: NDArray[Any] | None) -> Vocabulary | None:
@@ -93,10 +95,19 @@ def read(
         _edge_columns(tokens, given.encoder),
         given.encoder,
     )
-    return TrainingData(tokens, labels, weights, meaning)
+    _check_pairs(given.pairs, classes)
+    return TrainingData(tokens, labels, weights, meaning, given.pairs)
 
 
 def _edge_columns(tokens: Tokens, encoder: SequenceEncoder | None) -> Columns:
     if tokens.edges is None:
         return Columns(0)
     return Columns(tokens.edges.shape[1], edge_names(encoder))
+
+
+def _check_pairs(pairs: WeightPairs | None, classes: NDArray[Any]) -> None:
+    if pairs is not None and not np.array_equal(pairs.classes, classes):
+        raise ValueError(
+            f"the sequences were encoded with pairs of {len(pairs.classes)} labels that are not "
+            f"the {len(classes)} of y. Make the pairs of the labels of y, sorted."
+        )

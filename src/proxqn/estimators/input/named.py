@@ -19,6 +19,7 @@ from proxqn.features.dense import split
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
 from proxqn.features.templates import Templates
+from proxqn.features.weight_pairs import WeightPairs
 
 
 def is_named(X: Any, sequence_id: str | None) -> bool:
@@ -69,6 +70,7 @@ class Training:
     encoder: SequenceEncoder | None  # None where the features have no names
     y: Any
     sample_weight: Any
+    pairs: WeightPairs | None = None
 
 
 def read_training(
@@ -114,6 +116,7 @@ def _training(
         encoder,
         encoded.labels if y is None else y,  # records from files bring labels and weights
         encoded.weights if sample_weight is None else sample_weight,
+        encoded.pairs,
     )
 
 

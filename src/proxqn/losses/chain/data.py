@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from proxqn.features.dense import DenseColumns, split
 from proxqn.features.layout import SequenceLayout, Subset
 from proxqn.features.matrix import FeatureIndexed
+from proxqn.features.weight_pairs import WeightPairs
 from proxqn.losses.chain.kernel import check, feature_kernel
 from proxqn.losses.chain.weights import SplitWeights
 from proxqn.problem.sparse import Floats, Ints, SparseVector
@@ -56,8 +57,8 @@ class ChainData:
         *,
         dense: DenseColumns | None,
         n_labels: int,
-        pairs: Pairs,
-        transition_pairs: Pairs,
+        pairs: Pairs | WeightPairs,
+        transition_pairs: Pairs | WeightPairs,
         sample_weight: Floats | None,
         kernels: ModuleType,
     ) -> Self:
@@ -75,6 +76,9 @@ class ChainData:
             features = features.with_dense(dense.columns, rows)
         everything = np.ones((n_labels, n_labels), dtype=bool)
         found = cls(layout, features, slot_labels, n_labels, sample_weight, None, everything)
+        if isinstance(pairs, WeightPairs):
+            states = pairs.labels_of(features.columns)
+            return replace(found, pairs=states, admitted=pairs.transitions)
         if pairs is Pairs.OBSERVED:
             columns = feature_kernel(kernels, features)
             found = replace(found, pairs=columns.observed_pairs(slot_labels, n_labels))

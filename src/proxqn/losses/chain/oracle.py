@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.features.dense import DenseColumns
+from proxqn.features.weight_pairs import WeightPairs
 from proxqn.losses.chain.data import ChainData
 from proxqn.losses.chain.data import Pairs as Pairs
 from proxqn.losses.chain.loss import ChainLoss
@@ -39,8 +40,9 @@ class ChainOracle(ChainLoss):
         True labels as numbers below ``n_labels``.
     lengths : array of shape (n_sequences,)
         Tokens of each sequence, at least one.
-    pairs : Pairs
-        Weights for all (feature, label) pairs or only for those seen in the data.
+    pairs : Pairs or WeightPairs
+        Weights for all (feature, label) pairs or only for those seen in the data; or which ones,
+        those of neighbouring labels included.
     transition_pairs : Pairs, optional
         The same for pairs of neighbouring labels; as ``pairs`` by default.
     sample_weight : array of shape (n_sequences,), optional
@@ -73,7 +75,7 @@ class ChainOracle(ChainLoss):
         lengths: NDArray[np.integer[Any]],
         *,
         n_labels: int,
-        pairs: Pairs = Pairs.ALL,
+        pairs: Pairs | WeightPairs = Pairs.ALL,
         transition_pairs: Pairs | None = None,
         sample_weight: Floats | None = None,
         dense: DenseColumns | None = None,
