@@ -171,3 +171,12 @@ def test_rare_labels_come_when_it_is_their_turn():
     # An entry is 0 or ±1/√32, met with probability 2p(1 - p): of 16 independent pairs a token.
     independent = expected / 16.0
     assert np.square(errors).mean(axis=0).sum() < 0.6 * independent.sum()
+
+
+def test_where_no_two_labelings_differ_there_is_no_row():
+    problem = random_chain(5, n_labels=2, n_features=3, n_sequences=4, max_length=3)
+    oracle = problem.oracle()
+    sure = random_weights(oracle, 1, scale=1e4)
+    J = go_to(oracle, sure).draw(everything(oracle), 100, 0)
+    assert J.n_rows == 0
+    assert J.multiplicity == 1.0

@@ -40,5 +40,5 @@ class Draws:
 
     @property
     def multiplicity(self) -> float:
-        """How many draws a run stands for, in the mean."""
-        return self.n_drawn / max(len(self.scale), 1)
+        """How many draws a run stands for, in the mean; one where no two labelings differ."""
+        return self.n_drawn / len(self.scale) if len(self.scale) else 1.0
