@@ -58,10 +58,10 @@ def test_inspect(model, cli):
 
 
 def test_flat_labels_and_resume(folder, cli, tmp_path):
-    args = ("train", "tree", folder / "d.svm", "--lam", "0.3", "-q", "-o", tmp_path / "m")
-    assert cli(*args).exit_code == 0
+    args = ("train", "tree", folder / "d.svm", "--lam", "0.3", "-q", "-o")
+    assert cli(*args, tmp_path / "m").exit_code == 0
     before = load(tmp_path / "m")
-    assert cli(*args, "--resume", tmp_path / "m").exit_code == 0
+    assert cli(*args, tmp_path / "again", "--resume", tmp_path / "m").exit_code == 0
     assert load(tmp_path / "m").objective_ == pytest.approx(before.objective_, rel=1e-4)
 
 

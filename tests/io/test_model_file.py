@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import random
-import signal
-import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +17,7 @@ from proxqn import ChainCRF, HierarchicalClassifier, Hierarchy
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.templates import Templates
 from proxqn.io import model_file
-from proxqn.io.container import Contents, ModelFileError, from_bytes, to_bytes, write_atomically
+from proxqn.io.container import Contents, ModelFileError, from_bytes, to_bytes
 from proxqn.io.exports import to_crfpp, to_crfsuite
 from proxqn.io.model_file import SavedModel, load, load_with_encoder, save
 
@@ -278,48 +274,6 @@ def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(TypeError, match="cannot be stored"):
         save(odd, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
-
-
-# --- writing ---
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_while_writing_leaves_the_old_file_or_the_new(tmp_path):
-    first, second = (bytes([i]) * 300_000 for i in range(2))
-    path = tmp_path / "m"
-    write_atomically(first, path)
-    rng = random.Random(0)
-    for _ in range(50):
-        child = os.fork()
-        if child == 0:
-            while True:
-                write_atomically(second, path)
-                write_atomically(first, path)
-        time.sleep(rng.uniform(0, 0.03))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        assert path.read_bytes() in (first, second)
-
-
-def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
-    path = tmp_path / "m"
-    write_atomically(b"old", path)
-    monkeypatch.setattr(os, "replace", _full_disk)
-    with pytest.raises(OSError, match="no space"):
-        write_atomically(b"new", path)
-    assert path.read_bytes() == b"old"
-    assert [file.name for file in tmp_path.iterdir()] == ["m"]
-
-
-def _full_disk(*_):
-    raise OSError("no space")
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real").write_bytes(b"old")
-    (tmp_path / "link").symlink_to("real")
-    write_atomically(b"new", tmp_path / "link")
-    assert (tmp_path / "real").read_bytes() == b"new"
 
 
 # --- golden files: written once, readable for ever ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from proxqn.cli.outputs import check_writable, write_lines
+from proxqn.cli.outputs import check_outputs, write_lines
 from proxqn.io import model_file
 from proxqn.io.container import ModelFileError
 
@@ -16,7 +16,7 @@ from proxqn.io.container import ModelFileError
 @click.option("-o", "--output", default="-", show_default=True, help="File to write.")
 def export(model: str, program: str, output: str) -> None:
     """Write a chain MODEL as text that tools for CRFsuite or CRF++ read."""
-    check_writable(output)
+    check_outputs({"--output": output}, {"MODEL": model})
     exports = model_file.read(model).model.exports()
     if program not in exports:
         known = ", ".join(exports) or "none"

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from enum import IntEnum
 from typing import NoReturn
 
 import click
+
+from proxqn.cli.standard_streams import stand_in_for_closed_ones
 
 
 class Exit(IntEnum):
@@ -30,12 +33,16 @@ class OutputError(Exception):
 
 def run(command: click.Command) -> NoReturn:
     """Run a command and leave with its exit code."""
+    stand_in_for_closed_ones()
+    out = sys.stdout
     try:
         code = command.main(prog_name="proxqn", standalone_mode=False)
         _flush()
-    except BrokenPipeError:  # the reader has seen enough, as in `proxqn predict … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+    except BrokenPipeError:
+        code = _reader_gone()
+    except SystemExit as left:
+        # A command's own; or click's, which takes a broken pipe for a fault, and wraps the streams.
+        code = left.code if sys.stdout is out else _reader_gone()
     except (KeyboardInterrupt, click.Abort):
         code = _fail("interrupted; nothing was written.", Exit.INTERRUPTED)
     except click.ClickException as error:
@@ -43,7 +50,21 @@ def run(command: click.Command) -> NoReturn:
         code = error.exit_code
     except Exception as error:
         code = report(error)
-    sys.exit(code if isinstance(code, int) else 0)
+    _leave(code if isinstance(code, int) else 0)
+
+
+def _reader_gone() -> int:
+    """End well: the reader has seen enough, as in `proxqn predict … | head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _leave(code: int) -> NoReturn:
+    """Leave; at once where a thread waits for standard input, whose lock Python would want."""
+    if any(thread.daemon for thread in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def report(error: Exception) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from proxqn.cli.model_summary import summary
-from proxqn.cli.outputs import check_writable, write_lines
+from proxqn.cli.outputs import STANDARD, check_outputs, write_lines
 from proxqn.cli.watching import plain
 from proxqn.io import model_file
 
@@ -26,13 +26,14 @@ from proxqn.io import model_file
 @click.option("--html", metavar="FILE", help="Write a page that needs no other file.")
 def inspect(model: str, top: int, labels: tuple[str, ...], as_json: bool, html: str | None) -> None:
     """Show a MODEL: its size and certificate, the largest weights, the transitions."""
-    check_writable(html)
+    check_outputs({"--html": html, "--json": STANDARD if as_json else None}, {"MODEL": model})
     found = summary(model_file.load(model), model, top=top, labels=labels)
     if html is not None:
         from proxqn.cli.inspect_page import page
 
         write_lines([page(found)], html)
-        click.echo(f"{html}: written", err=True)
+        if html != STANDARD:
+            click.echo(f"{html}: written", err=True)
     if as_json:
         click.echo(json.dumps(_finite(found.to_json()), ensure_ascii=False))
     elif html is None:

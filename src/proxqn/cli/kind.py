@@ -58,7 +58,7 @@ class Commands:
         self._lacks("train")
 
     def predict(self, saved: SavedModel, source: str, wishes: Wishes) -> Iterator[str]:
-        """Yield the lines of ``proxqn predict``, without their ends."""
+        """Yield a sample's lines at a time, for ``proxqn predict``; the last end is left off."""
         self._lacks("predict")
 
     def evaluate(self, saved: SavedModel, source: str, wishes: Wishes) -> Scores:

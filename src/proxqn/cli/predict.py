@@ -8,7 +8,7 @@ import click
 
 from proxqn.cli.chain.files import reading_options
 from proxqn.cli.kind import Wishes, commands_of
-from proxqn.cli.outputs import check_writable, write_lines
+from proxqn.cli.outputs import check_outputs, write_lines
 from proxqn.io import model_file
 
 
@@ -38,14 +38,14 @@ def predict(
 
     Columns and CoNLL-U come back with the prediction as a new last column; CRFsuite's files as one
     label a line; JSON lines with a field "predicted"; samples for a tree as one leaf a line. A
-    label column of the input is passed through.
+    label column of the input is passed through. From a pipe, each sequence is labelled as it comes.
     """
     if n_best is not None and (marginals is not None or scheme is not None):
         raise click.UsageError("--n-best excludes --marginals and --scheme.")
-    check_writable(output)
+    check_outputs({"--output": output}, {"MODEL": model, "DATA": data})
     saved = model_file.read(model)
     wishes = Wishes(options, scheme, marginals, n_best)
     lines = commands_of(saved.model.kind).predict(saved, data, wishes)
-    write_lines((f"{line}\n" for line in lines), output)
+    write_lines(lines, output)
     if wishes.n_unseen and not quiet:
         click.echo(f"{wishes.n_unseen:,} occurrences of features without a weight", err=True)

@@ -18,7 +18,7 @@ def fit_options(command: _F) -> _F:
     """Add the options that all kinds of models share."""
     options = (
         click.option("-o", "--output", required=True, metavar="MODEL",
-                     help="The model file to write."),
+                     help="The model file to write; - for standard output."),
         click.option("--lam", type=float, default=1.0, show_default=True,
                      help="λ, the ℓ1 penalty against the sum of losses (CRFsuite's c1)."),
         click.option("--l2", type=float, default=0.0, show_default=True,

@@ -14,8 +14,9 @@ from typing import Any, final
 from sklearn.exceptions import ConvergenceWarning
 
 from proxqn.cli import resuming
-from proxqn.cli.failures import Exit
+from proxqn.cli.failures import Exit, OutputError
 from proxqn.cli.kind import Dev
+from proxqn.cli.outputs import STANDARD, Named, check_outputs, check_regular, write_bytes
 from proxqn.cli.watching import Display, Stop, watching
 from proxqn.io import model_file
 from proxqn.io.model_file import SavedModel
@@ -73,6 +74,26 @@ class Job:
     initial: Callable[[Any], Any] = field(default=lambda model: model)  # what fit takes of a model
 
 
+def check_files(request: Request, inputs: Named) -> None:
+    """Refuse outputs that cannot be written or would destroy an input, before anything is read."""
+    if request.checkpoint is not None:
+        check_regular("--checkpoint", request.checkpoint)
+    if request.output == STANDARD and sys.stdout.isatty():
+        raise OutputError("--output -: a model is no text for a terminal; send it on with > or |.")
+    read = {**inputs, "--dev": request.dev}
+    if not _goes_on(request):
+        read["--resume"] = request.resume
+    as_json = STANDARD if request.display is Display.JSON else None
+    outputs = {"--output": request.output, "--checkpoint": request.checkpoint, "--json": as_json}
+    check_outputs(outputs, read)
+
+
+def _goes_on(request: Request) -> bool:
+    """Whether a run is resumed from its own checkpoint, on which it writes again."""
+    paths = request.resume, request.checkpoint
+    return None not in paths and len({os.path.realpath(str(path)) for path in paths}) == 1
+
+
 def run(request: Request, job: Job) -> None:
     """Fit the estimator as a user would, and write it."""
     beginning = resuming.prepare(request, job)
@@ -83,13 +104,14 @@ def run(request: Request, job: Job) -> None:
             model.fit(**job.data, callback=watch, initial=beginning.initial)
         watch.finish(model.result_)
     model.set_params(solver=request.solver)  # its name, which a file can hold
-    model_file.write(SavedModel(model, job.reading), request.output)
-    _conclude(request, model, job.dev)
+    data = model_file.to_bytes(SavedModel(model, job.reading))
+    write_bytes(data, request.output)
+    _conclude(request, model, len(data), job.dev)
 
 
-def _conclude(request: Request, model: Any, dev: Dev | None) -> None:
+def _conclude(request: Request, model: Any, size: int, dev: Dev | None) -> None:
     """Say what was reached; exit code 130 after a signal."""
-    result, size = model.result_, os.path.getsize(request.output)
+    result = model.result_
     stopped = request.stop.requested or model.status_ is Status.INTERRUPTED
     scores = None if dev is None or stopped else dev.scores(model)
     request.display.tell(
@@ -128,4 +150,6 @@ def _proved(model: Any) -> str:
 def _advice(request: Request) -> str:
     if request.checkpoint is not None and os.path.exists(request.checkpoint):
         return f"go on with --resume {request.checkpoint}."
+    if request.output == STANDARD:
+        return "go on from its weights with --resume."
     return f"go on from its weights with --resume {request.output}."

@@ -11,15 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from proxqn.io.replacing import write_atomically
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -143,30 +143,3 @@ def write(contents: Contents, path: str | os.PathLike[str]) -> None:
 def read(path: str | os.PathLike[str]) -> Contents:
     """Read a file back; :class:`ModelFileError` if it is damaged."""
     return from_bytes(Path(path).read_bytes(), os.fspath(path))
-
-
-def write_atomically(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write beside the target, bring it to disk, then rename: no reader sees half a file."""
-    target = Path(os.path.realpath(path))  # a link stays a link
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the rename itself to disk, where the system has a way to."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

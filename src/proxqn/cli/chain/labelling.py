@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, final
 
 from proxqn.cli.chain.encoding import in_file
 from proxqn.cli.chain.files import Reading
+from proxqn.cli.streaming import batched
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
 from proxqn.io.container import ModelFileError
@@ -51,8 +51,7 @@ def batches(
     if reading.needs_templates != (encoder.templates is not None):
         wanted = "columns or conllu" if encoder.templates is not None else "crfsuite or jsonl"
         raise DataFileError(source, 0, f"the model was trained on {wanted}; see --format")
-    stream = iter(records)
-    while some := list(islice(stream, _BATCH)):
+    for some in batched(records, source, _BATCH):
         yield Batch(some, in_file(some, source, reading, encoder.transform))
 
 

@@ -17,7 +17,7 @@ _DIGITS = 6  # of probabilities
 
 
 def lines(saved: SavedModel, source: str, wishes: Wishes) -> Iterator[str]:
-    """Yield the lines of a file with what is predicted, in the form of the file."""
+    """Yield each sequence of a file with what is predicted, in the form of the file."""
     model, reading = saved.model, Reading.from_json(saved.reading).changed(wishes.reading)
     classes = [str(label) for label in model.classes_.tolist()]
     rules = None if wishes.scheme is None else Constraints.from_scheme(classes, wishes.scheme)
@@ -32,7 +32,7 @@ def lines(saved: SavedModel, source: str, wishes: Wishes) -> Iterator[str]:
         if wishes.marginals is not None:
             _add_probabilities(added, model.predict_marginals(batch.encoded), classes, wishes)
         for record, cells in zip(batch.records, added, strict=True):
-            yield from _sequence_lines(record, cells, reading)
+            yield _sequence_text(record, cells, reading)
 
 
 def _add_probabilities(
@@ -62,18 +62,17 @@ def _n_best_lines(model: Any, batch: Batch, reading: Reading, n_best: int) -> It
             continue
         for rank, (labels, p) in enumerate(labellings):
             yield f"# {rank} {p:.{_DIGITS}f}"
-            yield from _sequence_lines(record, [[str(y)] for y in labels.tolist()], reading)
+            yield _sequence_text(record, [[str(y)] for y in labels.tolist()], reading)
 
 
-def _sequence_lines(
-    record: SequenceRecord, added: list[list[str]], reading: Reading
-) -> Iterator[str]:
+def _sequence_text(record: SequenceRecord, added: list[list[str]], reading: Reading) -> str:
     if reading.format == "jsonl":
-        yield json.dumps({"tokens": record.tokens, "predicted": [cells[0] for cells in added]} | (
+        return json.dumps({"tokens": record.tokens, "predicted": [cells[0] for cells in added]} | (
             {"marginals": [cells[1:] for cells in added]} if len(added[0]) > 1 else {}
         ), ensure_ascii=False)  # fmt: skip
-        return
     separator = "\t" if reading.format != "columns" else reading.separator or " "
-    for row, cells in zip(record.tokens, added, strict=True):
-        yield separator.join([*(row if reading.needs_templates else []), *cells])
-    yield ""
+    lines = [
+        separator.join([*(row if reading.needs_templates else []), *cells])
+        for row, cells in zip(record.tokens, added, strict=True)
+    ]
+    return "\n".join([*lines, ""])

@@ -10,9 +10,8 @@ import numpy as np
 from proxqn.cli.chain.encoding import encode
 from proxqn.cli.chain.files import Reading, reading_options
 from proxqn.cli.chain.scores import ChainDev
-from proxqn.cli.outputs import check_writable
 from proxqn.cli.train_options import fit_options, requested
-from proxqn.cli.training import Job, Request, run
+from proxqn.cli.training import Job, Request, check_files, run
 from proxqn.cli.watching import Display
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.encoding import SequenceEncoder
@@ -49,7 +48,7 @@ def chain(data: str, template: str | None, **options: Any) -> None:
         raise click.UsageError(f"--template is for columns; {reading.format} has features.")
     request, stop = requested(options)
     with stop.listening():
-        check_writable(request.output, request.checkpoint)
+        check_files(request, {"DATA": data, "--template": template})
         structure = {name: options[name] for name in ("pairs", "transition_pairs", "end_weights")}
         templates = None if template is None else _templates(template, request.display)
         encoder = SequenceEncoder(templates, min_freq=options["min_freq"])

@@ -7,9 +7,8 @@ from typing import Any
 import click
 import numpy as np
 
-from proxqn.cli.outputs import check_writable
 from proxqn.cli.train_options import fit_options, requested
-from proxqn.cli.training import Job, Request, run
+from proxqn.cli.training import Job, Request, check_files, run
 from proxqn.cli.tree.files import TreeReading, read_hierarchy, read_labelled
 from proxqn.cli.tree.scores import TreeDev
 from proxqn.estimators.hierarchical import HierarchicalClassifier
@@ -33,7 +32,7 @@ def tree(data: str, hierarchy: str | None, **options: Any) -> None:
     """Fit a label tree to a file of lines `label feature:value …` (SVMlight)."""
     request, stop = requested(options)
     with stop.listening():
-        check_writable(request.output, request.checkpoint)
+        check_files(request, {"DATA": data, "--hierarchy": hierarchy})
         reading = TreeReading(options["ignore_feature"])
         tree = None if hierarchy is None else read_hierarchy(hierarchy)
         run(request, _job(request, data, reading, tree, fit_intercept=not options["no_intercept"]))

@@ -7,10 +7,10 @@ from typing import Any
 
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.template_dialect import Dialect
-from proxqn.io.container import write_atomically
 from proxqn.io.crfpp.reader import read_model
 from proxqn.io.crfpp.writer import model_bytes, model_lines
 from proxqn.io.pattern_chain import chain_of, pattern_model_of
+from proxqn.io.replacing import write_atomically
 
 
 def read_chain(path: str | os.PathLike[str]) -> ChainCRF:

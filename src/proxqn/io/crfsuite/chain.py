@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.vocabulary import Vocabulary
-from proxqn.io.container import write_atomically
 from proxqn.io.crfsuite.format import CRFsuiteModel
 from proxqn.io.crfsuite.reader import read
 from proxqn.io.crfsuite.writer import to_bytes
 from proxqn.io.imported_chain import imported_chain
+from proxqn.io.replacing import write_atomically
 
 
 def read_chain(path: str | os.PathLike[str]) -> ChainCRF:

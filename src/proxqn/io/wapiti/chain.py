@@ -7,8 +7,8 @@ from typing import Any
 
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.template_dialect import Dialect
-from proxqn.io.container import write_atomically
 from proxqn.io.pattern_chain import chain_of, pattern_model_of
+from proxqn.io.replacing import write_atomically
 from proxqn.io.wapiti.reader import read_model
 from proxqn.io.wapiti.writer import model_bytes
 
