@@ -31,14 +31,23 @@ COMMANDS = {  # what each writes goes to the end of its line
     "predict, tree": "predict tree.proxqn svm -q -o",
     "export": "export model.proxqn --to crfsuite -o",
     "inspect": "inspect model.proxqn --html",
+    "wapiti train": "wapiti train -p patterns -d dev data",
+    "wapiti label": "wapiti label -m wapiti data",
+    "wapiti dump": "wapiti dump wapiti",
+    "crf_learn": "crf_learn template data",
+    "crf_learn, convert": "crf_learn -C text",
+    "crf_test": "crf_test -m crfpp data -o",
 }
+FILES = (
+    "data", "template", "dev", "svm", "tree", "other.proxqn", "patterns", "wapiti", "text", "crfpp",
+)  # fmt: skip
 INPUTS = [
     (command, word)
     for command, line in COMMANDS.items()
     for word in line.split()
-    if word in ("data", "template", "dev", "svm", "tree") or word.endswith("r.proxqn")
-    if not (command.startswith("train tree") and line.split().index(word) == 1)
-] + [("predict", "model.proxqn"), ("export", "model.proxqn"), ("inspect", "model.proxqn")]
+    if word in FILES and word not in line.split()[:2]
+] + [("predict", "model.proxqn"), ("export", "model.proxqn"), ("inspect", "model.proxqn"),
+     ("crf_learn", "template"), ("wapiti dump", "wapiti")]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +63,15 @@ def made(tmp_path_factory, home):
         shutil.copy(home / "model.proxqn", folder / name)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert run(*COMMANDS["train tree"].split(), "tree.proxqn").exit_code == 0
+        (folder / "patterns").write_text("*\nU0:%x[0,0]\n")
+        for line in (
+            f"{COMMANDS['train tree']} tree.proxqn",
+            f"{COMMANDS['wapiti train']} wapiti",
+            f"{COMMANDS['crf_learn']} -t crfpp",
+        ):
+            done = run(*line.split())
+            assert done.exit_code == 0, done.output
+        (folder / "crfpp.txt").rename(folder / "text")
     return folder
 
 

@@ -55,7 +55,7 @@ def check_regular(option: str, path: str) -> None:
 
 def write_bytes(data: bytes, path: str) -> None:
     """Write a whole file, or to standard output."""
-    with _opened(path) as file:
+    with opened(path) as file:
         file.write(data)
 
 
@@ -64,7 +64,7 @@ def write_lines(pieces: Iterable[str], path: str) -> None:
 
     What is no regular file gets each piece at once: someone may be waiting for it.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         waited_for = not stat.S_ISREG(_mode(file))
         for piece in pieces:
             file.write(f"{piece}\n".encode())
@@ -73,7 +73,8 @@ def write_lines(pieces: Iterable[str], path: str) -> None:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
+def opened(path: str) -> Iterator[BinaryIO]:
+    """Open what is written to; a regular file is the old one until all of it is written."""
     if path != STANDARD:
         with replacing(path) as file:
             yield file

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
 
-from proxqn.cli.outputs import check_writable
+from proxqn.cli.outputs import STANDARD, check_outputs, opened, write_bytes
 from proxqn.cli.stand_ins.columns import RawSequence, batches, crfpp_sequences
 from proxqn.cli.stand_ins.labelling import Labeller
-from proxqn.cli.stand_ins.output import opened, write_whole
 from proxqn.cli.stand_ins.training import Objective, fit, read_templates, warn_of_ignored
 from proxqn.features.byte_text import bytes_of
 from proxqn.features.template_dialect import Dialect
@@ -41,13 +41,14 @@ def crf_learn(files: tuple[str, ...], **options: Any) -> None:
     """Train: FILES are template, data and model; with -C text model and model."""
     if options["convert"]:
         text, model = _named(files, ("TEXT-MODEL", "MODEL"))
-        check_writable(model)
-        write_whole(model_bytes(read_model(text)), model)
+        check_outputs({"MODEL": model}, {"TEXT-MODEL": text})
+        write_bytes(model_bytes(read_model(text)), model)
         return
     template, data, model = _named(files, ("TEMPLATE", "DATA", "MODEL"))
     lam, l2 = _penalties(options["algorithm"].lower(), options["cost"])
     warn_of_ignored({"eta": (options["eta"], 1e-4), "shrinking-size": (options["shrinking"], 20)})
-    check_writable(model)
+    as_text = f"{model}.txt" if options["textmodel"] else None
+    check_outputs({"MODEL": model, "--textmodel": as_text}, {"TEMPLATE": template, "DATA": data})
     templates = read_templates(template, Dialect.CRFPP)
     Translation(templates, Dialect.CRFPP)  # refuses what the model file could not hold
     objective = Objective(
@@ -58,11 +59,12 @@ def crf_learn(files: tuple[str, ...], **options: Any) -> None:
         tol=options["tol"],
         n_jobs=options["thread"] or -1,
     )
-    crf = fit(templates, crfpp_sequences(data), objective, _show)
+    show = partial(_show, err=model == STANDARD)
+    crf = fit(templates, crfpp_sequences(data), objective, show)
     written = pattern_model_of(crf, Dialect.CRFPP, compact=False)
-    write_whole(model_bytes(written), model)
-    if options["textmodel"]:
-        write_whole(b"".join(model_lines(written)), f"{model}.txt")
+    write_bytes(model_bytes(written), model)
+    if as_text is not None:
+        write_bytes(b"".join(model_lines(written)), as_text)
 
 
 def _named(files: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
@@ -83,9 +85,10 @@ def _penalties(algorithm: str, cost: float) -> tuple[float, float]:
     raise click.UsageError(f"unknown algorithm {algorithm!r}; expected CRF, CRF-L2 or CRF-L1.")
 
 
-def _show(row: Row, _: float) -> None:
+def _show(row: Row, _: float, *, err: bool) -> None:
     """Write a line with the fields of CRF++'s, but for the error rates."""
-    click.echo(f"iter={row.iteration} act={row.nnz} obj={row.objective:.5f} gap={row.gap:.5f}")
+    line = f"iter={row.iteration} act={row.nnz} obj={row.objective:.5f} gap={row.gap:.5f}"
+    click.echo(line, err=err)
 
 
 @click.command()
@@ -101,6 +104,9 @@ def crf_test(
     files: tuple[str, ...], model: str, nbest: int, verbose: int, factor: float, output: str | None
 ) -> None:
     """Label FILES (standard input)."""
+    output = output or STANDARD
+    named = {f"FILES {k}": name for k, name in enumerate(files or (STANDARD,), 1)}
+    check_outputs({"--output": output}, {**named, "--model": model})
     labeller = Labeller(read_model(model), model)
     labeller.scale(factor)
     with opened(output) as file:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import click
 import numpy as np
 
+from proxqn.cli.outputs import STANDARD, check_outputs, opened
 from proxqn.cli.stand_ins.columns import batches, wapiti_sequences
 from proxqn.cli.stand_ins.error_rates import ErrorRates
 from proxqn.cli.stand_ins.labelling import Labeller, Path
-from proxqn.cli.stand_ins.output import opened
 from proxqn.cli.stand_ins.wapiti_train import train
 from proxqn.features.byte_text import bytes_of
 from proxqn.io.pattern_model import PatternModel
@@ -64,6 +64,8 @@ def label(
         raise click.UsageError("--check and --force cannot be used together.")
     if force and nbest > 1 and not post:
         raise click.UsageError("--force with --nbest needs --post here.")
+    output = output or STANDARD
+    check_outputs({"OUTPUT": output}, {"DATA": data or STANDARD, "--model": path})
     labeller = Labeller(read_model(path), path)
     rates = ErrorRates(labeller.labels)
     names = [bytes_of(name) for name in labeller.labels]
@@ -107,6 +109,8 @@ def _lines(
 @click.option("--all", "everything", is_flag=True, help="Weights of 0, too.")
 def dump(model: str | None, output: str | None, prec: int, everything: bool) -> None:
     """Write the weights of MODEL (standard input) as text to OUTPUT (standard output)."""
+    output = output or STANDARD
+    check_outputs({"OUTPUT": output}, {"MODEL": model or STANDARD})
     with opened(output) as file:
         found = parse_model(sys.stdin.buffer.read()) if model is None else read_model(model)
         file.writelines(_dumped(found, prec, everything=everything))

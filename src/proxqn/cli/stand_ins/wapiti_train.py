@@ -7,11 +7,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from proxqn.cli.outputs import check_writable
+from proxqn.cli.outputs import STANDARD, check_outputs, write_bytes
 from proxqn.cli.stand_ins.columns import batches, wapiti_sequences
 from proxqn.cli.stand_ins.error_rates import ErrorRates
 from proxqn.cli.stand_ins.labelling import Labeller
-from proxqn.cli.stand_ins.output import write_whole
 from proxqn.cli.stand_ins.training import Objective, fit, read_templates, warn, warn_of_ignored
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.template_dialect import Dialect
@@ -73,7 +72,13 @@ def train(data: str | None, model: str | None, **options: Any) -> None:
             f"--algo {options['algo']}: proxqn's solver takes its place; the objective is the same."
         )
     warn_of_ignored({name: (options[name], default) for name, (_, default) in _IGNORED.items()})
-    check_writable(model)
+    check_outputs(
+        {"MODEL": model or STANDARD},
+        {
+            "DATA": data or STANDARD,
+            **{f"--{name}": options[name] for name in ("pattern", "devel")},
+        },  # a model may go on in its own file, as in Wapiti
+    )
     objective = Objective(
         options["rho1"],
         options["rho2"],
@@ -85,7 +90,7 @@ def train(data: str | None, model: str | None, **options: Any) -> None:
     templates = _templates(options["pattern"], initial)
     crf = fit(templates, wapiti_sequences(data), objective, _show, initial)
     written = pattern_model_of(crf, Dialect.WAPITI, compact=options["compact"])
-    write_whole(b"".join(model_bytes(written)), model)
+    write_bytes(b"".join(model_bytes(written)), model or STANDARD)
     if options["devel"] is not None:
         _tell_errors(written, options["devel"])
 
