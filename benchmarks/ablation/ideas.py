@@ -93,6 +93,7 @@ PAPER = Idea("paper", "all of it: the paper's settings")
 # The most telling first: a run that is cut off has no time for the last.
 IDEAS = (
     Idea("draws", "curvature drawn from the model", {"draws": 0.0}),
+    Idea("stochastic", "a start by stochastic steps", {"stochastic": False}),
     Idea("warm-up", "a start from a sample", {"warm_up": 0.0}),
     Idea("single", "single precision", {"single": False}),
     Idea("memory", "100 pairs, not 30", {"memory": 30}),

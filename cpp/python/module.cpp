@@ -13,6 +13,7 @@ void bind_subproblem(nb::module_& m);
 void bind_sampled(nb::module_& m);
 void bind_lattice(nb::module_& m);
 void bind_rivals(nb::module_& m);
+void bind_stochastic(nb::module_& m);
 void bind_tagging(nb::module_& m);
 void bind_names(nb::module_& m);
 }  // namespace proxqn::python
@@ -31,6 +32,7 @@ NB_MODULE(_kernels, m) {
   bind_sampled(m);
   bind_lattice(m);
   bind_rivals(m);
+  bind_stochastic(m);
   bind_tagging(m);
   bind_names(m);
 }

@@ -589,6 +589,60 @@ class TreeBlocks:
     ) -> int: ...
     def counts(self) -> tuple[int, int, int]: ...
 
+class SagaBlocks:
+    def __init__(
+        self,
+        block_start: Int64s,
+        row_start: Int64s,
+        entry_start: Int64s,
+        columns: Int32s,
+        values: Doubles | None,
+        list_start: Int64s,
+        list_column: Int32s,
+        list_entry: Int64s,
+        list_row: Int32s,
+        list_value: Doubles | None,
+        weights: Doubles | None,
+    ) -> None: ...
+
+class SagaMemory:
+    def __init__(
+        self,
+        w: OutDoubleTable,
+        a: OutDoubleTable,
+        residuals: OutFloatTable,
+        own: OutFloatTable,
+        admitted: ByteTable | None,
+        rate: Doubles,
+        share: Doubles,
+        lam: DoubleTable,
+        l2: DoubleTable,
+        lower: DoubleTable,
+        upper: DoubleTable,
+        n_own: int,
+    ) -> None: ...
+
+class ChainSaga:
+    def __init__(
+        self, blocks: SagaBlocks, memory: SagaMemory, n_labels: int, labels: Int32s
+    ) -> None: ...
+    def visit(
+        self, order: Int64s, test_every: int, caution: float, n_jobs: int
+    ) -> tuple[float, float]: ...
+
+class TreeSaga:
+    def __init__(
+        self,
+        blocks: SagaBlocks,
+        memory: SagaMemory,
+        parent: Int32s,
+        leaf_nodes: Int32s,
+        leaves: Int32s,
+    ) -> None: ...
+    def visit(
+        self, order: Int64s, test_every: int, caution: float, n_jobs: int
+    ) -> tuple[float, float]: ...
+
 class Tagger:
     def __init__(
         self,

@@ -6,7 +6,7 @@ import numpy as np
 
 from proxqn.problem.oracle import NOTHING, Lease, Line, Oracle, Point
 from proxqn.problem.sparse import SparseColumns, SparseVector, Sweep
-from proxqn.problem.stepwise import BlockSteps, SampleSteps
+from proxqn.problem.stepwise import BlockSteps, SampleSteps, StochasticOffer, StochasticSteps
 
 N_SAMPLES, N_COORDINATES = 12, 6
 
@@ -115,6 +115,10 @@ class Toy(Oracle):
     def samples(self):
         return ToySamples(self)
 
+    def stochastic(self, penalty):
+        cost, n = 2.0 * self.A.size, len(self.A)
+        return StochasticOffer(cost, N_COORDINATES, n, lambda: ToyStochastic(self, penalty))
+
     def blocks(self):
         return ToyBlocks(self)
 
@@ -135,6 +139,25 @@ class ToySamples(SampleSteps):
     def loss(self, order):
         residuals = self.oracle.A @ self.w.dense(N_COORDINATES) - self.oracle.b
         return 0.5 * float((self.oracle.weights * residuals**2)[order].sum())
+
+
+class ToyStochastic(StochasticSteps):
+    """All samples at once: proximal gradient steps."""
+
+    def __init__(self, oracle, penalty):
+        self.oracle, self.w = oracle, np.zeros(N_COORDINATES)
+        self.penalty = penalty.on(np.arange(N_COORDINATES))
+
+    def epoch(self, seed):
+        oracle = self.oracle
+        curvature = np.linalg.norm(oracle.A, 2) ** 2 * oracle.weights.max()
+        residuals = oracle.A @ self.w - oracle.b
+        step = self.w - oracle.A.T @ (oracle.weights * residuals) / curvature
+        self.w = self.penalty.prox(step, curvature)
+        return 0.5 * float(oracle.weights @ residuals**2)
+
+    def weights(self):
+        return SparseVector.of_dense(self.w)
 
 
 class ToyBlocks(BlockSteps):

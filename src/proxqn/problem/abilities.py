@@ -7,6 +7,7 @@
 ``Precisions``     oracle  the same loss in single precision: faster, right to six digits or so
 ``Priced``         oracle  what a pass costs: the inner problem's budget
 ``Steps``          oracle  compiled stochastic steps (``stepwise.py``)
+``Stochastic``     oracle  such steps that converge, under any penalty (``stepwise.py``)
 ``Blocks``         oracle  compiled steps block by block (``stepwise.py``)
 =================  ======  =====================================================================
 
@@ -19,8 +20,9 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from proxqn.problem.oracle import Oracle
+from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, Ints, SparseColumns
-from proxqn.problem.stepwise import BlockSteps, SampleSteps
+from proxqn.problem.stepwise import BlockSteps, SampleSteps, StochasticOffer
 
 
 @runtime_checkable
@@ -83,6 +85,14 @@ class Steps(Protocol):
 
 
 @runtime_checkable
+class Stochastic(Protocol):
+    """An oracle whose loss is a sum over samples, of which it can remember the gradients."""
+
+    def stochastic(self, penalty: Penalty) -> StochasticOffer | None:
+        """Return what steps from zero would cost; None where they would take too much memory."""
+
+
+@runtime_checkable
 class Blocks(Protocol):
     """An oracle with blocks of weights whose second derivatives follow from its marginals."""
 
@@ -90,4 +100,4 @@ class Blocks(Protocol):
         """Return a stepper over blocks."""
 
 
-ABILITIES = (Draws, Diagonal, Subsamples, Precisions, Priced, Steps, Blocks)
+ABILITIES = (Draws, Diagonal, Subsamples, Precisions, Priced, Steps, Stochastic, Blocks)

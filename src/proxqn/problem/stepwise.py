@@ -5,15 +5,18 @@ descent steps after each sample, and blockwise coordinate descent after each fea
 call from Python would cost more than the work. So an oracle that can serve them hands out an object
 that makes many such steps in one compiled call:
 
-``samples()`` (``abilities.Steps``) gives :class:`SampleSteps`, for ``solvers/rivals/sgd.py``, and
-``blocks()`` (``abilities.Blocks``) gives :class:`BlockSteps`, for ``solvers/rivals/bcd.py``.
+``samples()`` (``abilities.Steps``) gives :class:`SampleSteps`, for ``solvers/rivals/sgd.py``,
+``blocks()`` (``abilities.Blocks``) gives :class:`BlockSteps`, for ``solvers/rivals/bcd.py``, and
+``stochastic()`` (``abilities.Stochastic``) offers :class:`StochasticSteps`, for the start of
+``solvers/prox_qn/stochastic_start.py``.
 
-Both keep a dense weight for every coordinate. They share the oracle's data, not its current point.
+They keep a dense weight for every coordinate. They share the oracle's data, not its current point.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -38,6 +41,32 @@ class SampleSteps(ABC):
     @abstractmethod
     def loss(self, order: Ints) -> float:
         """Return the sum of these samples' losses at the weights last returned."""
+
+
+class StochasticSteps(ABC):
+    """Weights from zero on, that move sample by sample under any penalty.
+
+    They forget no gradient (``cpp/stochastic/saga.hpp``), so that they converge.
+    """
+
+    @abstractmethod
+    def epoch(self, seed: int) -> float:
+        """Visit all samples, in random order; return the sum of the losses met on the way."""
+
+    @abstractmethod
+    def weights(self) -> SparseVector:
+        """Return the weights."""
+
+
+@final
+@dataclass(frozen=True)
+class StochasticOffer:
+    """What stochastic steps would cost and be made on, and how to begin them."""
+
+    cost: float  # multiply-adds of an epoch, roughly, beside which ``Priced`` puts a pass
+    n_weights: int  # that λ does not rule out from the start
+    n_rows: int  # places where the loss is told something: tokens, samples
+    begin: Callable[[], StochasticSteps]
 
 
 @final

@@ -26,6 +26,7 @@ from proxqn.testing.derivatives import (
 from proxqn.testing.lines import check_lines, check_other_lines, check_spent_points
 from proxqn.testing.metering import check_meter
 from proxqn.testing.proofs import check_conjugate, check_convexity
+from proxqn.testing.stochastic import check_stochastic
 
 _OF_ALL = (check_shape, check_gradient, check_parts_of_the_gradient, check_sweep)
 _OF_LINES = (check_lines, check_other_lines, check_spent_points)
@@ -34,6 +35,7 @@ _OF_ABILITIES = (
     check_diagonal,
     check_price,
     check_steps,
+    check_stochastic,
     check_rounded,
     check_restricted,
     check_draws,

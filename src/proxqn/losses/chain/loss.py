@@ -13,8 +13,9 @@ from proxqn.losses.chain.passes import ChainPasses
 from proxqn.losses.chain.point import ChainPoint
 from proxqn.losses.chain.scores import ChainScores, DoubleScores, SingleScores
 from proxqn.problem.oracle import Oracle
+from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, Ints, SparseVector
-from proxqn.problem.stepwise import BlockSteps, SampleSteps
+from proxqn.problem.stepwise import BlockSteps, SampleSteps, StochasticOffer
 
 _MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
 
@@ -100,6 +101,14 @@ class ChainLoss(Oracle):
         from proxqn.losses.chain.sample_steps import ChainSamples
 
         return ChainSamples(self._model)
+
+    def stochastic(self, penalty: Penalty) -> StochasticOffer | None:
+        """Return what stochastic steps with remembered gradients would cost, for plain chains."""
+        from proxqn.losses.chain.saga_steps import offer
+
+        memory = self._memory
+        compiled = memory.plain and memory.kernels is _kernels
+        return offer(self._model, penalty, self.n_jobs) if compiled else None
 
     def blocks(self) -> BlockSteps:
         """Return a stepper over features, for blockwise coordinate descent."""

@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from proxqn.aligned_array import aligned_zeros
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 _LANES = 8  # a row is padded to whole vectors
@@ -29,7 +30,7 @@ class WeightRows:
 
     def __init__(self, n_columns: int, size: int) -> None:
         self.size = size
-        self.array: Floats = np.zeros((n_columns, -(-size // _LANES) * _LANES))
+        self.array: Floats = aligned_zeros((n_columns, -(-size // _LANES) * _LANES))
 
     @property
     def width(self) -> int:

@@ -23,8 +23,9 @@ from proxqn.features.matrix import FeatureIndexed
 from proxqn.losses.tree.data import TreeData
 from proxqn.losses.tree.point import TreeLine, TreeMemory
 from proxqn.problem.oracle import Oracle, Point
+from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, Ints, SparseVector
-from proxqn.problem.stepwise import BlockSteps, SampleSteps
+from proxqn.problem.stepwise import BlockSteps, SampleSteps, StochasticOffer
 
 
 @final
@@ -144,6 +145,13 @@ class TreeOracle(Oracle):
 
         data = self._samples
         return TreeSamples(self.data, data.leaves, self.hierarchy, sample_weight=data.weights)
+
+    def stochastic(self, penalty: Penalty) -> StochasticOffer | None:
+        """Return what stochastic steps with remembered gradients would cost."""
+        from proxqn.losses.tree.saga_steps import offer
+
+        compiled = self._kernels is _kernels
+        return offer(self._samples, penalty, self.n_jobs) if compiled else None
 
     def blocks(self) -> BlockSteps:
         """Return a stepper over features, for blockwise coordinate descent."""

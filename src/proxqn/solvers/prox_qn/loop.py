@@ -6,9 +6,10 @@
         backtrack along d until f falls enough                (``search``)
         w ← w + αd; learn from the step; shrink A
 
-Its ideas beyond the paper are objects in files of their own: the start from a sample
-(``warm_start``), drawn curvature (``models``), single precision (``precision``), the proof by an
-average of iterates (``certificate/witness``). ``docs/ablation.md`` says what each is worth.
+Its ideas beyond the paper are objects in files of their own: the start by stochastic steps
+(``stochastic_start``) or from a sample (``warm_start``), drawn curvature (``models``), single
+precision (``precision``), the proof by an average of iterates (``certificate/witness``).
+``docs/ablation.md`` says what each is worth.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from proxqn.solvers.prox_qn.models import Models
 from proxqn.solvers.prox_qn.precision import Precision
 from proxqn.solvers.prox_qn.remedies import remedies
 from proxqn.solvers.prox_qn.search import Search
+from proxqn.solvers.prox_qn.stochastic_start import StochasticStart
 from proxqn.solvers.standing import Iterate, Standing
 from proxqn.solvers.working_set import WorkingSet, starting_point
 
@@ -202,8 +204,11 @@ class Run:
 
     def _begin(self, start: SparseVector) -> Status | None:
         """Evaluate the starting point, or a sample's solution where that is worth finding."""
-        sketch = self._warm_up() if len(start.values) == 0 else None
-        self.cold = len(start.values) == 0 and sketch is None
+        cold = len(start.values) == 0
+        begun = self._stochastic_start() if cold else None
+        sketch = self._warm_up() if cold and begun is None else None
+        start = start if begun is None else begun
+        self.cold = cold and begun is None and sketch is None
         self.at = starting_point(start, self.standing.penalty) if sketch is None else sketch.at
         self.precision = Precision(self.oracle, single=self.settings.single)
         point = self.standing.begin(self.at.weights, self.precision.oracle)
@@ -221,9 +226,16 @@ class Run:
             depth=self.depth,
         )
         self.curvature = self.models.pairs
-        self.models.near = warm_start.speaks_for(told, self.standing.iterate.objective)
+        foretold = warm_start.speaks_for(told, self.standing.iterate.objective)
+        self.models.near = begun is not None or foretold
         self.search = Search(point, self.standing, self.precision, self.settings.armijo)
         return None
+
+    def _stochastic_start(self) -> SparseVector | None:
+        """Return the weights that stochastic steps led to, where they pay."""
+        if self.depth or not self.settings.stochastic:
+            return None
+        return StochasticStart(self.standing, self.settings.seed).weights()
 
     def _warm_up(self) -> Run | None:
         """Solve roughly on a sample."""

@@ -47,6 +47,9 @@ class ProxQN:
     cooling : float
         An epoch ends once the violation on the working set is this fraction of what it was over all
         variables at its start.
+    stochastic : bool
+        Start with epochs of stochastic steps, where the oracle offers them and they pay
+        (``stochastic_start.py``): on text with a small λ.
     warm_up : float
         Start from a rough solution on this share of the samples, found in the same way, where the
         oracle can be subsampled and the share holds at least a few hundred samples; 0 for none.
@@ -94,6 +97,7 @@ class ProxQN:
     gamma: float | None = None
     keep_memory: bool = True
     cooling: float = 0.2
+    stochastic: bool = True
     warm_up: float = 0.15
     first_share: float = 0.05
     shrink: bool = True
@@ -127,6 +131,7 @@ class ProxQN:
             gamma=1.0,
             keep_memory=False,
             cooling=0.1,
+            stochastic=False,
             warm_up=0.0,
             first_share=1.0,
             lazy=False,

@@ -1,0 +1,78 @@
+"""The weights that λ does not rule out from the start: those that stochastic steps are made on.
+
+A derivative is at most its column's ``Σ|x|`` in size. Where that is no more than λ, all the
+column's weights are zero at the optimum: on text with many rare words, most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from proxqn.features.matrix import FeatureIndexed
+from proxqn.problem.penalty import Penalty
+from proxqn.problem.sparse import Floats, Ints
+from proxqn.problem.stepwise import StochasticOffer, StochasticSteps
+
+_MOST_WEIGHTS = 2  # for each score and entry of the data: memory follows the data
+
+
+@final
+@dataclass(frozen=True)
+class Reach:
+    """These columns, and rows of weights that belong to no column, as transitions do."""
+
+    kept: Ints  # columns, ascending
+    n_entries: int  # of these columns
+    n_columns: int  # of the data
+    size: int  # weights of a column
+    n_own: int = 0  # their coordinates follow those of the columns
+
+    @classmethod
+    def of(
+        cls,
+        data: FeatureIndexed,
+        slot_weights: Floats | None,
+        penalty: Penalty,
+        *,
+        size: int,
+        n_own: int,
+    ) -> Reach:
+        """Keep the columns that λ does not rule out."""
+        least = 0.0 if len(penalty.unpenalised) else penalty.least
+        kept = np.flatnonzero(_column_sizes(data, slot_weights) > least)
+        n_entries = int(np.diff(data.start)[kept].sum())
+        return cls(kept, n_entries, data.n_columns, size, n_own)
+
+    @property
+    def columns(self) -> Ints:
+        """The columns that the rows of the weights stand for; the own ones follow the data's."""
+        return np.append(self.kept, np.arange(self.n_columns, self.n_columns + self.n_own))
+
+    @property
+    def coordinates(self) -> Ints:
+        """All of them, row by row."""
+        found: Ints = (self.columns[:, np.newaxis] * self.size + np.arange(self.size)).ravel()
+        return found
+
+    def offer(
+        self, n_weights: int, n_rows: int, pass_cost: float, begin: Callable[[], StochasticSteps]
+    ) -> StochasticOffer | None:
+        """Return an offer, or None where dense rows of weights would outgrow the data."""
+        room = n_rows * self.size + self.n_entries
+        if len(self.columns) * self.size > _MOST_WEIGHTS * room:
+            return None
+        cost = pass_cost + 3.0 * self.n_entries * self.size  # scores, sums, steps
+        return StochasticOffer(cost, n_weights, n_rows, begin)
+
+
+def _column_sizes(data: FeatureIndexed, slot_weights: Floats | None) -> Floats:
+    """Return ``Σ|x|`` of each column, each entry times the weight of its sample."""
+    values = np.ones(data.n_entries)
+    values[np.repeat(data.value_start >= 0, np.diff(data.start))] = np.abs(data.values)
+    if slot_weights is not None:
+        values *= slot_weights[data.slots]
+    return np.add.reduceat(values, data.start[:-1]) if len(values) else np.zeros(0)

@@ -1,0 +1,69 @@
+"""The start by stochastic steps, where a loss offers them and they pay.
+
+From w = 0 with a small λ nearly every derivative exceeds λ: all the data's variables enter at once,
+and each later iteration pays for them. Stochastic steps (SAGA: ``losses/stepping/saga.py``) fit the
+rare features one by one meanwhile, at about the price of a pass an epoch, and end where curvature
+may be drawn at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+from proxqn.problem.abilities import Priced, Stochastic
+from proxqn.problem.oracle import Oracle
+from proxqn.problem.sparse import SparseVector
+from proxqn.problem.stepwise import StochasticOffer, StochasticSteps
+from proxqn.solvers.standing import Standing
+
+_LEAST_SAMPLES = 200
+_MANY = 0.4  # weights that λ does not rule out, for each row: of fewer, a sample tells enough
+_DEAR = 2.0  # passes an epoch
+_LEAST_EPOCHS, _MOST_EPOCHS = 3, 12
+_LEAST_FALL = 0.03  # of the objective, as met on the way: what an epoch must bring to be followed
+
+
+@final
+class StochasticStart:
+    """Epochs of stochastic steps until they gain little.
+
+    The first ones gain most; what they level off to is a matter of the step, not of the problem,
+    and a quasi-Newton method goes on faster from well before that.
+    """
+
+    def __init__(self, standing: Standing, seed: int) -> None:
+        self._standing, self._seed = standing, seed
+
+    def weights(self) -> SparseVector | None:
+        """Return the weights that the epochs led to; None where they do not pay."""
+        oracle = self._standing.oracle
+        offer = _offer_of(self._standing)
+        if offer is None or not pays(offer, oracle):
+            return None
+        with self._standing.record.clock.timed("start"):
+            return self._run(offer.begin())
+
+    def _run(self, steps: StochasticSteps) -> SparseVector:
+        before = math.inf
+        for epoch in range(_MOST_EPOCHS):
+            for operation in ("forward", "backward"):
+                self._standing.calls.counts[operation] += 1
+            loss = steps.epoch(self._seed + epoch)
+            weights = steps.weights()
+            objective = loss + self._standing.penalty.value(weights)
+            if epoch + 1 >= _LEAST_EPOCHS and objective > (1.0 - _LEAST_FALL) * before:
+                break
+            before = objective
+        return weights
+
+
+def pays(offer: StochasticOffer, oracle: Oracle) -> bool:
+    """Whether a start by these steps is worth it."""
+    many = offer.n_weights >= _MANY * offer.n_rows and oracle.n_samples >= _LEAST_SAMPLES
+    return many and isinstance(oracle, Priced) and offer.cost <= _DEAR * oracle.pass_cost()
+
+
+def _offer_of(standing: Standing) -> StochasticOffer | None:
+    oracle = standing.oracle
+    return oracle.stochastic(standing.penalty) if isinstance(oracle, Stochastic) else None
