@@ -171,6 +171,12 @@ def waits(setting: Setting) -> dict[str, float]:
         "ours, from words and tags (templates included)": best_of(
             lambda: [from_rows.predict([tokens]) for tokens in rows]
         ),
+        "ours, marginals as dicts, from a list of attributes": best_of(
+            lambda: [from_names.predict_marginal_dicts([items]) for items in attributes]
+        ),
+        "CRFsuite, marginals as dicts, from a list of attributes": best_of(
+            lambda: _marginals(theirs, attributes)
+        ),
         "CRFsuite, from its own object": best_of(lambda: [theirs.tag(x) for x in prepared]),
         "CRFsuite, from a list of attributes": best_of(
             lambda: [theirs.tag(items) for items in attributes]
@@ -186,12 +192,11 @@ def waits(setting: Setting) -> dict[str, float]:
 
 
 def _marginals(tagger: pycrfsuite.Tagger, sequences: list[Any]) -> None:
+    """Do what sklearn-crfsuite does."""
     labels = tagger.labels()
     for items in sequences:
         tagger.set(items)
-        for t in range(len(items)):
-            for label in labels:
-                tagger.marginal(label, t)
+        _ = [{y: tagger.marginal(y, t) for y in labels} for t in range(len(items))]
 
 
 def disagreement(setting: Setting) -> float:

@@ -54,6 +54,8 @@ struct PaddedTransitions {
   PaddedTransitions(const double* lambda, std::int64_t n_labels);
 };
 
+struct PairFactors;  // one_sequence.hpp
+
 // What is added to the scores of a sequence's first and last token, [L] each.
 struct EndScores {
   const double *first, *last;
@@ -63,6 +65,11 @@ struct EndScores {
 void tag(const FeatureWeights& w, const PaddedTransitions& m, const EndScores& ends,
          const TokenRows& X, const std::int64_t* lengths, std::int64_t n_sequences, int n_jobs,
          std::int32_t* path);
+
+// marginals[n_tokens][L]: P(y_t = y) of each sequence.
+void marginals(const FeatureWeights& w, const PairFactors& m, const EndScores& ends,
+               const TokenRows& X, const std::int64_t* lengths, std::int64_t n_sequences,
+               int n_jobs, double* out);
 
 // Between rows of labels, one a token, and the layout of layout.hpp, [L][stride], by the token of each
 // slot, -1 for none: slot by slot, so that whole cache lines are written, or read.

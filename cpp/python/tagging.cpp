@@ -2,11 +2,13 @@
 // src/proxqn/losses/chain/tagging_reference.py.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <optional>
 #include <vector>
 
+#include "chain/one_sequence.hpp"
 #include "chain/tagging.hpp"
 #include "python/arrays.hpp"
 
@@ -24,9 +26,11 @@ class TaggerKernel {
                Array<const double, 2> transitions, Doubles first, Doubles last)
       : row_(row), start_(start), label_(label), value_(value), first_(first), last_(last),
         transitions_(transitions.data(), checked(row, start, label, value, transitions)),
-        weights_(transitions_.L, size(row), size(start) - 1, row.data(), start.data(), label.data(),
-                 value.data()),
+        factors_(transitions_.L), weights_(transitions_.L, size(row), size(start) - 1, row.data(),
+                                           start.data(), label.data(), value.data()),
         used_weights_(weights_), dense_(weights_.in_dense_rows()), used_row_(weights_.n_rows - 1) {
+    std::copy_n(transitions.data(), factors_.lambda.size(), factors_.lambda.data());
+    factors_.refresh();
     weights_.dense = used_weights_.dense = dense_.data();
     std::iota(used_row_.begin(), used_row_.end(), 1);
     used_weights_.n_features = weights_.n_rows - 1;
@@ -44,10 +48,16 @@ class TaggerKernel {
   // there is no data.
   void tag_used(Ints indptr, Int32s indices, std::optional<Doubles> data, Ints lengths,
                 Array<std::int32_t> path, int n_jobs) const {
-    expect(size(indptr) > 0 && (!data || size(indices) == size(*data)), "expected a CSR matrix");
-    const chain::TokenRows X{size(indptr) - 1, size(indices), indptr.data(), indices.data(),
-                             data ? data->data() : nullptr};
-    label(used_weights_, X, lengths, path, n_jobs);
+    label(used_weights_, used_tokens(indptr, indices, data), lengths, path, n_jobs);
+  }
+
+  void marginals(Ints indptr, Int32s indices, Doubles data, Ints lengths, Array<double, 2> out,
+                 int n_jobs) const {
+    marginals_of(weights_, tokens(indptr, indices, data), lengths, out, n_jobs);
+  }
+  void marginals_used(Ints indptr, Int32s indices, std::optional<Doubles> data, Ints lengths,
+                      Array<double, 2> out, int n_jobs) const {
+    marginals_of(used_weights_, used_tokens(indptr, indices, data), lengths, out, n_jobs);
   }
 
   void slot_scores(Ints indptr, Int32s indices, Doubles data, Ints token, Array<double, 2> out,
@@ -66,6 +76,15 @@ class TaggerKernel {
     nb::gil_scoped_release release;
     chain::tag(weights, transitions_, {first_.data(), last_.data()}, X, lengths.data(),
                size(lengths), n_jobs, path.data());
+  }
+
+  void marginals_of(const chain::FeatureWeights& weights, const chain::TokenRows& X,
+                    const Ints& lengths, Array<double, 2>& out, int n_jobs) const {
+    expect(size(out) == X.n_tokens && static_cast<std::int64_t>(out.shape(1)) == transitions_.L,
+           "out must have shape (n_tokens, n_labels)");
+    nb::gil_scoped_release release;
+    chain::marginals(weights, factors_, {first_.data(), last_.data()}, X, lengths.data(),
+                     size(lengths), n_jobs, out.data());
   }
 
   template <class Any>
@@ -94,11 +113,19 @@ class TaggerKernel {
     return {size(indptr) - 1, size(indices), indptr.data(), indices.data(), data.data()};
   }
 
+  static chain::TokenRows used_tokens(const Ints& indptr, const Int32s& indices,
+                                      const std::optional<Doubles>& data) {
+    expect(size(indptr) > 0 && (!data || size(indices) == size(*data)), "expected a CSR matrix");
+    return {size(indptr) - 1, size(indices), indptr.data(), indices.data(),
+            data ? data->data() : nullptr};
+  }
+
   Int32s row_;
   Ints start_;
   Int32s label_;
   Doubles value_, first_, last_;
   chain::PaddedTransitions transitions_;
+  chain::PairFactors factors_;
   chain::FeatureWeights weights_, used_weights_;  // which differ in what a column is
   AlignedArray<double> dense_;
   std::vector<std::int32_t> used_row_;
@@ -134,6 +161,10 @@ void bind_tagging(nb::module_& m) {
            "path"_a.noconvert(), "n_jobs"_a)
       .def("tag_used", &TaggerKernel::tag_used, "indptr"_a, "indices"_a, "data"_a.none(),
            "lengths"_a, "path"_a.noconvert(), "n_jobs"_a)
+      .def("marginals", &TaggerKernel::marginals, "indptr"_a, "indices"_a, "data"_a, "lengths"_a,
+           "out"_a.noconvert(), "n_jobs"_a)
+      .def("marginals_used", &TaggerKernel::marginals_used, "indptr"_a, "indices"_a,
+           "data"_a.none(), "lengths"_a, "out"_a.noconvert(), "n_jobs"_a)
       .def("slot_scores", &TaggerKernel::slot_scores, "indptr"_a, "indices"_a, "data"_a, "token"_a,
            "out"_a.noconvert(), "n_jobs"_a);
   m.def("same_bytes", &same_bytes, "a"_a, "b"_a,

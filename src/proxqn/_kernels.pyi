@@ -672,6 +672,24 @@ class Tagger:
         path: OutInt32s,
         n_jobs: int,
     ) -> None: ...
+    def marginals(
+        self,
+        indptr: Int64s,
+        indices: Int32s,
+        data: Doubles,
+        lengths: Int64s,
+        out: OutDoubleTable,
+        n_jobs: int,
+    ) -> None: ...
+    def marginals_used(
+        self,
+        indptr: Int64s,
+        indices: Int32s,
+        data: Doubles | None,
+        lengths: Int64s,
+        out: OutDoubleTable,
+        n_jobs: int,
+    ) -> None: ...
     def slot_scores(
         self,
         indptr: Int64s,

@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from proxqn import ChainCRF, ChainOracle, ProxQN
 from proxqn.estimators.inference import chain as chain_inference
 from proxqn.estimators.inference.tagger import tagger_of
+from proxqn.io.model_file import save
 from proxqn.run.status import Status
 
 
@@ -301,6 +302,22 @@ def test_prediction_in_blocks_equals_prediction_at_once(fitted, data, monkeypatc
     monkeypatch.setattr("proxqn.estimators.inference.chain._BLOCK_TOKENS", 10)
     assert (fitted.predict(X, lengths) == at_once[0]).all()
     np.testing.assert_allclose(fitted.predict_marginals(X, lengths), at_once[1], atol=1e-14)
+
+
+def test_a_pickle_is_about_as_large_as_a_model_file(tmp_path):
+    """The result's point is not in it, for the coefficients are; numbers are as narrow as may be."""
+    X = [[{"word": f"word{i}", "next": f"word{i + 1}"} for i in range(k, k + 40)] for k in range(50)]
+    y = [["ab"[i % 3 == 0] for i in range(40)] for _ in X]
+    crf = ChainCRF(lam=1e-3, l2=0.1, pairs="observed", tol=1e-2).fit(X, y)
+    save(crf, tmp_path / "model.proxqn")
+    pickled = pickle.dumps(crf)
+    trace = len(pickle.dumps(crf.trace_))
+    assert len(pickled) - trace < 1.5 * (tmp_path / "model.proxqn").stat().st_size
+    copy = pickle.loads(pickled)
+    assert "x" in crf.result_
+    assert "x" not in copy.result_
+    assert copy.result_.nnz == crf.result_.nnz
+    assert copy.coef_.indices.dtype == np.int32
 
 
 def test_pickle_and_clone(fitted, data):

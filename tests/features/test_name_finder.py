@@ -216,7 +216,7 @@ def test_predictions_are_the_same(form, n_jobs):
     X, templates = FORMS[form]
     y = [[tag for _, tag in rows] for rows in ROWS]
     model = ChainCRF(lam=0.01, templates=templates, n_jobs=n_jobs).fit(X, y)
-    assert (model._predict_names(X) is None) == (form == "edges")
+    assert (model._read_names(X) is None) == (form == "edges")
     found = model.predict(X)
     with in_python():
         expected = model.predict(X)
@@ -224,6 +224,12 @@ def test_predictions_are_the_same(form, n_jobs):
     for a, b, c in zip(found, expected, y, strict=True):
         assert a.tolist() == b.tolist() == c
         assert a.dtype == b.dtype
+    with in_python():
+        matrix = model.encoder_.transform(X)
+    ours = np.concatenate(model.predict_marginals(X))
+    assert (ours == np.concatenate(model.predict_marginals(matrix))).all()
+    dicts = model.predict_marginal_dicts(X)
+    assert [list(token.values()) for sequence in dicts for token in sequence] == ours.tolist()
     for one in X:
         assert model.predict([one])[0].tolist() == model.predict((one,))[0].tolist()
 
@@ -231,7 +237,7 @@ def test_predictions_are_the_same(form, n_jobs):
 def test_sequences_that_are_refused():
     model = ChainCRF(lam=0.1).fit([["a", "b"]], [["x", "y"]])
     for wrong in ([], [[]], [["a"], []], ["a"], [[[]]]):
-        assert model._predict_names(wrong) is None
+        assert model._read_names(wrong) is None
     for wrong in ([], [[]], [["a"], []], [["a", 1]], ["a"], [[[]]]):
         with pytest.raises((ValueError, TypeError)):
             model.predict(wrong)

@@ -30,6 +30,17 @@ def test_names_survive_storage(names):
     again = pickle.loads(pickle.dumps(vocabulary))
     assert again == vocabulary
     assert again.columns(names).tolist() == list(range(len(names)))
+    assert again.counts.dtype == np.int64
+
+
+def test_pickles_are_small_and_those_of_before_are_read():
+    names = [f"word:{j}" for j in range(1000)]
+    vocabulary = Vocabulary.from_names(names, counts=np.full(1000, 300))
+    n_bytes = sum(map(len, names)) + 1000 * (1 + 2)  # of a name: its size, and how often it occurs
+    assert len(pickle.dumps(vocabulary)) < n_bytes + 1000
+    again = Vocabulary.__new__(Vocabulary)
+    again.__setstate__(vocabulary.to_arrays())  # the state of 0.1
+    assert again == vocabulary
 
 
 def test_names_that_share_a_hash_are_told_apart():

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -86,6 +87,18 @@ def with_defaults(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
     parameters = inspect.signature(type(estimator).__init__).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     return defaults | state
+
+
+def pickled(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state to pickle: the result without the point, which the coefficients hold.
+
+    The point alone is as large as all the rest: it has a number of its own for every weight.
+    """
+    result = state.get("result_")
+    if not isinstance(result, OptimizeResult):
+        return state
+    kept = {name: value for name, value in result.items() if name not in {"x", "weights"}}
+    return state | {"result_": type(result)(kept)}
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:

@@ -12,6 +12,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -269,10 +270,22 @@ class Vocabulary:
         source = np.repeat(self._offsets[j] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return Vocabulary(self._blob[source], offsets, self._counts[j])
 
-    def __getstate__(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        return self.to_arrays()  # the index is built again where it is needed
+    def __getstate__(self) -> dict[str, NDArray[Any]]:
+        """Return what is pickled, in as few bytes as hold it; the index is built where needed."""
+        return {
+            "blob": self._blob,
+            "sizes": _narrow(np.diff(self._offsets)),
+            "counts": _narrow(self._counts),
+        }
 
-    def __setstate__(
-        self, state: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]
-    ) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+    def __setstate__(self, state: dict[str, NDArray[Any]] | tuple[NDArray[Any], ...]) -> None:
+        if isinstance(state, tuple):  # pickled by 0.1: as `to_arrays` gives them
+            self.__init__(*state)  # type: ignore[misc]
+            return
+        offsets = np.concatenate([[0], np.cumsum(state["sizes"], dtype=np.int64)])
+        self.__init__(state["blob"], offsets, state["counts"])  # type: ignore[misc]
+
+
+def _narrow(numbers: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the same numbers, 0 or above, in the smallest type that holds them."""
+    return numbers.astype(np.min_scalar_type(numbers.max(initial=0)))

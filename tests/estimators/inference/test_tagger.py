@@ -54,6 +54,31 @@ def test_equals_the_reference(n_labels, density, most_in_a_table):
     )
 
 
+@pytest.mark.parametrize("n_labels", [1, 2, 8, 9, 33])
+@pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("scale", [1.0, 300.0])  # of the weights: the second is for logarithms
+def test_marginals_equal_the_reference(n_labels, density, scale):
+    weights, X = random_weights(n_labels, density=density), random_tokens(LENGTHS)
+    weights.coef.data *= scale
+    ours, truth = (Tagger(weights, kernels) for kernels in (_kernels, tagging_reference))
+    found, expected = (t.marginals(t.entries(X), LENGTHS, 1) for t in (ours, truth))
+    np.testing.assert_allclose(found, expected, atol=1e-12 * scale)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-10)
+
+
+def test_marginals_do_not_depend_on_threads_or_on_other_sequences():
+    lengths = np.random.default_rng(3).integers(1, 60, size=200)  # more than a piece of work
+    weights, X = random_weights(9), random_tokens(lengths)
+    tagger = Tagger(weights)
+    found = tagger.marginals(tagger.entries(X), lengths, 1)
+    assert (tagger.marginals(tagger.entries(X), lengths, 3) == found).all()
+    ends = np.cumsum(lengths)
+    for i in (0, 17, 199):
+        rows = slice(ends[i] - lengths[i], ends[i])
+        alone = tagger.marginals(tagger.entries(sp.csr_array(X[rows])), lengths[i : i + 1], 1)
+        assert (alone == found[rows]).all()
+
+
 @pytest.mark.parametrize("n_labels", [2, 9, 60])
 @pytest.mark.parametrize("kernels", [_kernels, tagging_reference])
 def test_entries_by_their_place_among_the_used(n_labels, kernels):
@@ -66,6 +91,8 @@ def test_entries_by_their_place_among_the_used(n_labels, kernels):
         arrays = part.indptr.astype(np.int64), part.indices, None if binary else part.data
         found = tagger.tag_used(*arrays, LENGTHS, 1)
         assert (found == Tagger(weights).best_labels(X, LENGTHS, 1)).all()
+        marginals = tagger.marginals_used(*arrays, LENGTHS, 1)
+        assert (marginals == tagger.marginals(tagger.entries(X), LENGTHS, 1)).all()
 
 
 def test_rows_that_would_take_too_much_memory_stay_sparse():

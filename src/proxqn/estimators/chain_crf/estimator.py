@@ -13,6 +13,7 @@ from proxqn.estimators.base import (
     check_settings,
     coefficients_of,
     keep_result,
+    pickled,
     resolve_n_jobs,
     solve,
     with_defaults,
@@ -122,7 +123,7 @@ class ChainCRF(FittedChain):
     status_ : Status
         Why the fit stopped; its ``value`` is a sentence.
     result_ : scipy.optimize.OptimizeResult
-        All that the solver returned.
+        All that the solver returned; a pickle has it without the point (`x`, `weights`).
     n_parameters_ : int
         How many weights the model could have used.
     n_features_in_ : int
@@ -310,6 +311,9 @@ class ChainCRF(FittedChain):
         self._keep_weights(problem, result.weights)
         keep_result(self, result, problem.oracle.n_parameters)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pickled(super().__getstate__())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(with_defaults(self, state))

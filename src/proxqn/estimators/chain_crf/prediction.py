@@ -16,7 +16,7 @@ from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.class_weight import read_sample_weight
 from proxqn.estimators.inference.chain import ChainInference
 from proxqn.estimators.inference.constraints import Constraints, read_forced
-from proxqn.estimators.inference.tagger import tagger_of
+from proxqn.estimators.inference.tagger import NamedTokens, tagger_of
 from proxqn.estimators.input import named as named_input
 from proxqn.estimators.input.edges import with_edges
 from proxqn.estimators.input.labels import known_labels, read_given, read_labels
@@ -66,9 +66,9 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels in the form of X: flat for a matrix, one array a sequence for a list.
         """
         if all(option is None for option in (lengths, edges, constraints, forced)):
-            at_once = self._predict_names(X)
+            at_once = self._read_names(X)
             if at_once is not None:
-                return at_once
+                return cut(self.classes_[at_once.best_labels()], at_once.lengths)
         tokens, inference = self._prepare(X, lengths, edges)
         known = None if forced is None else read_forced(forced, tokens, self.classes_)
         labels = inference.best_labels(tokens, constraints, known)
@@ -114,6 +114,10 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_tokens, n_classes), or list of arrays
             Columns in the order of ``classes_``; every row sums to 1.
         """
+        if lengths is None and edges is None:
+            at_once = self._read_names(X)
+            if at_once is not None:
+                return cut(at_once.marginals(), at_once.lengths)
         tokens, inference = self._prepare(X, lengths, edges)
         return tokens.in_form_of_input(inference.marginals(tokens))
 
@@ -132,10 +136,15 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         list of lists of dicts
             For every sequence, one dict ``label -> probability`` a token.
         """
-        tokens, inference = self._prepare(X, lengths, edges)
-        labels, rows = self.classes_.tolist(), inference.marginals(tokens).tolist()
-        dicts = iter([dict(zip(labels, row, strict=True)) for row in rows])
-        return [list(islice(dicts, length)) for length in tokens.lengths.tolist()]
+        at_once = self._read_names(X) if lengths is None and edges is None else None
+        if at_once is not None:
+            marginals, sizes = at_once.marginals(), at_once.lengths
+        else:
+            tokens, inference = self._prepare(X, lengths, edges)
+            marginals, sizes = inference.marginals(tokens), tokens.lengths.tolist()
+        labels = self.classes_.tolist()
+        dicts = iter([dict(zip(labels, row, strict=True)) for row in marginals.tolist()])
+        return [list(islice(dicts, size)) for size in sizes]
 
     def count_unseen(self, X: Any) -> int:
         """Count the occurrences of features that were not there at fit; predictions ignore them.
@@ -218,8 +227,8 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights, n_jobs = self._weights().without_intercept(), resolve_n_jobs(self.n_jobs)
         return tokens, ChainInference(weights, n_jobs, tagger_of(self, weights))
 
-    def _predict_names(self, X: Any) -> list[NDArray[Any]] | None:
-        """Label named features without a matrix in between, which takes longer than a sentence.
+    def _read_names(self, X: Any) -> NamedTokens | None:
+        """Read named features without a matrix in between, which takes longer than a sentence.
 
         None for what has to be read, or refused, in the general way.
         """
@@ -233,10 +242,7 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = encoder.find(X, tagger.used)
         if found is None or not all(X):
             return None
-        lengths = list(map(len, X))
-        entries = found.start, found.columns, found.values
-        labels = tagger.tag_used(*entries, np.array(lengths), n_jobs)
-        return cut(self.classes_[labels], lengths)
+        return NamedTokens(tagger, found, list(map(len, X)), n_jobs)
 
     def _weights(self) -> ChainWeights:
         return ChainWeights(

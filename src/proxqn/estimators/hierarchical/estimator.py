@@ -15,6 +15,7 @@ from proxqn.estimators.base import (
     check_settings,
     coefficients_of,
     keep_result,
+    pickled,
     resolve_n_jobs,
     solve,
     with_defaults,
@@ -105,7 +106,7 @@ class HierarchicalClassifier(TreePredictor):
     status_ : Status
         Why the fit stopped; its ``value`` is a sentence.
     result_ : scipy.optimize.OptimizeResult
-        All that the solver returned.
+        All that the solver returned; a pickle has it without the point (`x`, `weights`).
     n_parameters_ : int
         How many weights the model could have used.
     n_features_in_ : int
@@ -257,6 +258,9 @@ class HierarchicalClassifier(TreePredictor):
         """Return the model of a file."""
         model: Self = tree_file.read(cls, file)
         return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pickled(super().__getstate__())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(with_defaults(self, state))

@@ -55,8 +55,7 @@ class ChainInference:
 
         Of the labellings that keep to the constraints and have the forced labels (-1: free).
         """
-        plain = tokens.dense is None and (tokens.edges is None or not self._edges.nnz)
-        if plain and constraints is None and forced is None:
+        if self._is_plain(tokens) and constraints is None and forced is None:
             return self._tagger.best_labels(tokens.X, tokens.lengths, self._n_jobs)
         labels = np.empty(tokens.X.shape[0], dtype=np.int32)
         transitions = self._transitions
@@ -80,6 +79,10 @@ class ChainInference:
 
     def marginals(self, tokens: Tokens) -> Floats:
         """Return ``P(y_t = y | x)``, shape (n_tokens, L)."""
+        if self._is_plain(tokens):
+            return self._tagger.marginals(
+                self._tagger.entries(tokens.X), tokens.lengths, self._n_jobs
+            )
         marginals = np.empty((tokens.X.shape[0], len(self._transitions)))
         for block in self._blocks(tokens):
             kernel, alpha, _ = self._forward(block, None)
@@ -107,6 +110,10 @@ class ChainInference:
                     steps = steps + block.edges.steps(ends[i] - length, ends[i], len(steps))
                 labels, path_scores = best_paths(sequence, steps, n)
                 yield labels, path_scores - log_z[i]
+
+    def _is_plain(self, tokens: Tokens) -> bool:
+        """Whether one sequence at a time will do, as no layout of many has to be made."""
+        return tokens.dense is None and (tokens.edges is None or not self._edges.nnz)
 
     def _forward(self, block: _Block, labels: PartialLabels | None) -> tuple[Any, Floats, Floats]:
         """Run the forward pass; return the kernel, its α, and log Z minus the labels' scores."""

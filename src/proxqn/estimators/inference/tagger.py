@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, final
 from weakref import WeakKeyDictionary
@@ -14,6 +15,7 @@ from proxqn import _kernels
 from proxqn.aligned_array import aligned_zeros
 from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.features.layout import SequenceLayout
+from proxqn.features.named_entries import FoundEntries
 from proxqn.problem import Floats, Ints
 
 _MOST_IN_A_TABLE = 1 << 26  # features; 256 MB
@@ -109,6 +111,25 @@ class Tagger:
         self._kernel.tag_used(indptr, places, data, lengths, path, n_jobs)
         return path
 
+    def marginals(self, entries: Entries, lengths: Ints, n_jobs: int) -> Floats:
+        """Return ``P(y_t = y | x)`` of plain sequences, shape (n_tokens, L)."""
+        found = np.empty((len(entries[0]) - 1, self._n_labels))
+        self._kernel.marginals(*entries, lengths, found, n_jobs)
+        return found
+
+    def marginals_used(
+        self,
+        indptr: Ints,
+        places: NDArray[np.int32],
+        data: Floats | None,
+        lengths: Ints,
+        n_jobs: int,
+    ) -> Floats:
+        """Do the same for entries as of :meth:`tag_used`."""
+        found = np.empty((len(indptr) - 1, self._n_labels))
+        self._kernel.marginals_used(indptr, places, data, lengths, found, n_jobs)
+        return found
+
     def slot_scores(self, entries: Entries, token_of_slot: Ints, n_jobs: int) -> Floats:
         """Return the scores of some tokens in the layout of the chain kernels, (labels, slots)."""
         scores: Floats = aligned_zeros((self._n_labels, len(token_of_slot)))
@@ -133,6 +154,29 @@ class Tagger:
             indices.astype(np.int32, copy=False),
             data.astype(np.float64, copy=False),
         )
+
+
+@final
+@dataclass(frozen=True)
+class NamedTokens:
+    """Sequences of named features, of which only those with a weight have been read."""
+
+    tagger: Tagger
+    found: FoundEntries  # columns are places in the tagger's ``used``
+    lengths: list[int]
+    n_jobs: int
+
+    def best_labels(self) -> NDArray[np.int32]:
+        """Return the best labels, one a token (Viterbi)."""
+        return self.tagger.tag_used(*self._entries(), self.n_jobs)
+
+    def marginals(self) -> Floats:
+        """Return ``P(y_t = y | x)``, shape (n_tokens, L)."""
+        return self.tagger.marginals_used(*self._entries(), self.n_jobs)
+
+    def _entries(self) -> tuple[Ints, NDArray[np.int32], Floats | None, Ints]:
+        found = self.found
+        return found.start, found.columns, found.values, np.array(self.lengths)
 
 
 def token_of_slot(layout: SequenceLayout, first_token: int) -> Ints:

@@ -35,8 +35,8 @@ def unpack(data: ChainData, w: SparseVector) -> tuple[sp.csr_array, Floats]:
     """Return coefficients (labels x features, sparse) and transitions (labels x labels)."""
     weights = data.split(w)
     column, label = np.divmod(weights.states.coordinates, data.n_labels)
-    coef = sp.coo_array(
-        (weights.states.values, (label, data.features.columns[column])),
-        shape=(data.n_labels, data.features.n_features),
-    ).tocsr()
+    shape = data.n_labels, data.features.n_features
+    kind = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64  # scipy keeps what comes
+    place = label.astype(kind), data.features.columns[column].astype(kind)
+    coef = sp.coo_array((weights.states.values, place), shape=shape).tocsr()
     return coef, weights.transitions

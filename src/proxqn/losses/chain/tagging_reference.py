@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from proxqn.problem.sparse import Floats, Ints
 
@@ -75,6 +76,52 @@ class Tagger:
             for came_from in reversed(back):
                 labels.append(came_from[labels[-1]])
             path[token : token + length] = labels[::-1]
+            token += length
+
+    def marginals(
+        self,
+        indptr: Ints,
+        indices: NDArray[np.int32],
+        data: Floats,
+        lengths: Ints,
+        out: Floats,
+        n_jobs: int,
+    ) -> None:
+        """P(y_t = y) = exp(log α_t(y) + log β_t(y) - log Z)."""
+        self._marginals(indptr, self.row[indices], data, lengths, out)
+
+    def marginals_used(
+        self,
+        indptr: Ints,
+        indices: NDArray[np.int32],
+        data: Floats | None,
+        lengths: Ints,
+        out: Floats,
+        n_jobs: int,
+    ) -> None:
+        """Do the same where column j has row j + 1 of weights; all values are 1 without data."""
+        values = np.ones(len(indices)) if data is None else data
+        self._marginals(indptr, indices + 1, values, lengths, out)
+
+    def _marginals(
+        self,
+        indptr: Ints,
+        rows: NDArray[np.int32],
+        data: Floats,
+        lengths: Ints,
+        out: Floats,
+    ) -> None:
+        token = 0
+        for length in lengths:
+            x = np.array([self._scores(indptr, rows, data, token + t) for t in range(length)])
+            x[0] += self.first
+            x[-1] += self.last
+            alpha, beta = x.copy(), np.zeros_like(x)
+            for t in range(1, length):
+                alpha[t] += logsumexp(alpha[t - 1][:, None] + self.transitions, axis=0)
+            for t in range(length - 2, -1, -1):
+                beta[t] = logsumexp(self.transitions + x[t + 1] + beta[t + 1], axis=1)
+            out[token : token + length] = np.exp(alpha + beta - logsumexp(alpha[-1]))
             token += length
 
     def slot_scores(
