@@ -51,10 +51,11 @@ def draw(
     scores: NDArray[np.float64], transitions: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Draw labels of the chains with these scores [n, t, L]: backward sums, then forward draws."""
-    after = np.zeros_like(scores)
+    after, factors = np.zeros_like(scores), np.exp(transitions.T)
     for t in range(scores.shape[1] - 1, 0, -1):
-        onward = transitions + (scores[:, t] + after[:, t])[:, np.newaxis]
-        after[:, t - 1] = np.logaddexp.reduce(onward, axis=2)
+        onward = scores[:, t] + after[:, t]
+        top = onward.max(axis=1, keepdims=True)
+        after[:, t - 1] = top + np.log(np.exp(onward - top) @ factors)
     labels = np.zeros(scores.shape[:2], dtype=np.int64)
     for t in range(scores.shape[1]):
         given = scores[:, t] + after[:, t] + (transitions[labels[:, t - 1]] if t else 0.0)

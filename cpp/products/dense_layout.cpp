@@ -31,6 +31,27 @@ ObservedLabels observed_dense(const DenseBlock& block, const std::int32_t* label
   return found;
 }
 
+template <class X>
+PROXQN_INLINE void add_squares(const DenseBlock& block, const X* values, std::int64_t stride,
+                               double* sums) {
+  for (std::int64_t slot = 0; slot < stride; ++slot) {
+    const std::int64_t row = block.slot_row[slot];
+    if (row < 0) continue;
+    const X* x = values + row * block.row_step;
+    for (std::int64_t c = 0; c < block.n_columns; ++c) sums[c] += double(x[c]) * double(x[c]);
+  }
+}
+PROXQN_CLONES void add_all_squares(const DenseBlock& block, std::int64_t stride, double* sums) {
+  block.with_values([&](const auto* values)
+                        PROXQN_INLINED { add_squares(block, values, stride, sums); });
+}
+
+std::vector<double> squares(const DenseBlock& block, std::int64_t stride) {
+  std::vector<double> sums(block.n_columns, 0.0);
+  add_all_squares(block, stride, sums.data());
+  return sums;
+}
+
 namespace {
 struct LabelTokens {  // by label: which of two labelings has it there
   std::vector<std::int64_t> start;
@@ -54,7 +75,8 @@ struct LabelTokens {  // by label: which of two labelings has it there
 }  // namespace
 
 DrawnColumns drawn_dense(const DenseBlock& block, const std::int64_t* coordinates, std::int64_t n,
-                         std::int64_t n_labels, const DrawnTokens& tokens, int n_jobs) {
+                         std::int64_t n_labels, const DrawnTokens& tokens,
+                         const ColumnsView& others, int n_jobs) {
   constexpr std::int64_t some = 16;  // tokens: a line of a column's entries
   const LabelTokens by(tokens, n_labels);
   const DensePairs pairs(coordinates, n, n_labels, nullptr);
@@ -64,8 +86,12 @@ DrawnColumns drawn_dense(const DenseBlock& block, const std::int64_t* coordinate
     const std::int64_t y = coordinates[j] % n_labels;
     J.start[j + 1] = J.start[j] + by.start[y + 1] - by.start[y];
   }
-  J.row = AlignedArray<std::int32_t>(J.start[n] + 1);  // NumPy takes no null
-  J.value = AlignedArray<float>(J.start[n] + 1);
+  const std::int64_t n_own = J.start[n];
+  for (std::int64_t j = 1; j <= others.n; ++j) J.start.push_back(n_own + others.start[j]);
+  J.row = AlignedArray<std::int32_t>(J.start.back() + 1);  // NumPy takes no null
+  J.value = AlignedArray<float>(J.start.back() + 1);
+  std::copy(others.row, others.row + others.start[others.n], J.row.data() + n_own);
+  std::copy(others.value, others.value + others.start[others.n], J.value.data() + n_own);
   auto write = [&](const auto* values, std::int64_t y, std::int64_t first, std::int64_t last) {
     decltype(values) rows[some] = {};
     for (std::int64_t i = first; i < last; ++i) {

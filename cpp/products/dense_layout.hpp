@@ -1,4 +1,5 @@
-// What is read off dense columns beside products: which labels occur with them, and rows of drawn curvature.
+// What is read off dense columns beside products: squares, which labels occur with them, and rows of drawn
+// curvature.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,14 +17,19 @@ struct ObservedLabels {
 ObservedLabels observed_dense(const DenseBlock& block, const std::int32_t* labels,
                               std::int64_t n_labels, std::int64_t stride);
 
+// For each column the sum of squares over slots.
+std::vector<double> squares(const DenseBlock& block, std::int64_t stride);
+
 // The tokens of runs, as in chain/draws.hpp.
 struct DrawnTokens {
   const std::int32_t *slot, *run, *first, *second;
   std::int64_t n;
   const float* scale;  // by run
 };
-// J on some coordinates c L + y (drawn_columns.hpp); a label's entries stand in the order of the tokens.
+// J on some coordinates c L + y (drawn_columns.hpp), and behind them other columns; a label's entries stand in
+// the order of the tokens.
 DrawnColumns drawn_dense(const DenseBlock& block, const std::int64_t* coordinates, std::int64_t n,
-                         std::int64_t n_labels, const DrawnTokens& tokens, int n_jobs);
+                         std::int64_t n_labels, const DrawnTokens& tokens,
+                         const ColumnsView& others, int n_jobs);
 
 }  // namespace proxqn::products

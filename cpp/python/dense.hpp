@@ -28,6 +28,8 @@ class DenseKernel {
     expect(slot_row_.shape(0) == n_slots, "one row a slot expected");
     return block_;
   }
+  const products::DenseBlock& block() const { return block_; }
+  std::int64_t n_slots() const { return static_cast<std::int64_t>(slot_row_.shape(0)); }
 
  private:
   template <class A>

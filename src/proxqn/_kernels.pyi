@@ -224,8 +224,10 @@ class DenseFeatures:
         n_slots: int,
         tokens: tuple[Int32s, Int32s, Int32s, Int32s],
         scale: Floats,
+        others: tuple[Int64s, Int32s, Floats],
         n_jobs: int,
     ) -> tuple[Int64s, Int32s, Floats]: ...
+    def squares(self) -> Doubles: ...
     def observed_pairs(self, labels: Int32s, n_labels: int) -> tuple[Int64s, Int32s]: ...
 
 class Tree:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn import _kernels
 from proxqn.problem.sparse import Floats, Ints
 
 _SHARE = 4  # a column is dense if at least one in so many rows has a value that is not 1
@@ -63,12 +64,7 @@ class DenseIndexed:
     @cached_property
     def squares(self) -> Floats:
         """The sum of squared values of each column, over the rows that stand somewhere."""
-        rows = np.sort(self.slot_row[self.slot_row >= 0])
-        sums = np.zeros(self.n_columns)
-        for first in range(0, len(rows), _ROWS):
-            some = self.values[rows[first : first + _ROWS]]
-            sums += np.einsum("ij,ij->j", some, some, dtype=np.float64)
-        return sums
+        return _kernels.DenseFeatures(self.values, self.slot_row).squares()
 
     def restrict(
         self, old_slots: NDArray[np.int32], new_slots: NDArray[np.int32], n_slots: int

@@ -168,13 +168,20 @@ def test_columns_of_draws_are_those_of_the_reference():
     scale = rng.random(20).astype(np.float32)
     coordinates = some_coordinates(rng, 30, 0.3)
     tokens = slot, run, first, second
+    others = np.array([0, 1, 3]), np.array([3, 0, 7], np.int32), np.ones(3, np.float32)
     dense = []
     for part in (kernel, true):
-        start, row, value = part.drawn_columns(coordinates, N_LABELS, 200, tokens, scale, 2)
-        J = np.zeros((20, len(coordinates)))
-        np.add.at(J, (row, np.repeat(np.arange(len(coordinates)), np.diff(start))), value)
+        start, row, value = part.drawn_columns(coordinates, N_LABELS, 200, tokens, scale, others, 2)
+        J = np.zeros((20, len(coordinates) + 2))
+        np.add.at(J, (row, np.repeat(np.arange(len(start) - 1), np.diff(start))), value)
         dense.append(J)
     np.testing.assert_allclose(*dense, atol=1e-6)
+    assert np.count_nonzero(dense[0][:, -2:]) == 3
+
+
+def test_squares_are_those_of_the_reference():
+    (kernel, true), _ = problem(30, 200, np.float32)
+    np.testing.assert_allclose(kernel.squares(), true.squares(), rtol=1e-12)
 
 
 def test_dense_and_sparse_columns_are_one_set_of_coordinates():
@@ -184,7 +191,7 @@ def test_dense_and_sparse_columns_are_one_set_of_coordinates():
     slots = [np.sort(rng.choice(stride, 10, replace=False)).astype(np.int32) for _ in range(4)]
     start = np.arange(5) * 10
     sparse = start, np.concatenate(slots), np.array([0, -1, 10, -1]), rng.normal(size=20)
-    kernel = MixedFeatures(dense, _kernels.Features(*sparse), n_dense)
+    kernel = MixedFeatures(dense, _kernels.Features(*sparse), n_dense, 4)
     whole = reference.Features(*sparse)
     whole.columns = [*true_dense.columns, *whole.columns]
     n = 11 * N_LABELS

@@ -57,7 +57,7 @@ def feature_kernel(kernels: ModuleType, data: FeatureIndexed) -> Any:
     if data.dense is None:
         return sparse
     dense = kernels.DenseFeatures(data.dense.values, data.dense.slot_row)
-    return MixedFeatures(dense, sparse, data.n_dense)
+    return MixedFeatures(dense, sparse, data.n_dense, len(data.value_start))
 
 
 def chain_kernel(

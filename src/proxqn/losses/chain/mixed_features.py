@@ -6,6 +6,7 @@ are those of ``_kernels.Features``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from proxqn.problem.sparse import Floats, Ints
 
 Swept = tuple[Ints, Floats, float]
+Drawn = tuple[Ints, NDArray[np.int32], NDArray[np.float32]]  # start, row, value
 
 
 @final
@@ -26,12 +28,13 @@ class MixedFeatures:
         Of ``_kernels`` or the reference.
     sparse : Features
         Of the same; there may be no column.
-    n_dense : int
-        The number of dense columns.
+    n_dense, n_sparse : int
+        The number of their columns.
     """
 
-    def __init__(self, dense: Any, sparse: Any, n_dense: int) -> None:
-        self.dense, self.sparse, self._n_dense = dense, sparse, n_dense
+    def __init__(self, dense: Any, sparse: Any, n_dense: int, n_sparse: int) -> None:
+        self.dense, self.sparse = dense, sparse
+        self._n_dense, self._n_sparse = n_dense, n_sparse
 
     def cut(self, coordinates: Ints, n_labels: int) -> tuple[int, Ints]:
         """Return how many coordinates are of dense columns, and the others as the sparse count."""
@@ -65,7 +68,7 @@ class MixedFeatures:
         of_dense, of_sparse = self._pairs(pair_start, pair_labels)
         return self._joined(
             self.dense.sweep(residuals, threshold, *of_dense, n_jobs),
-            self.sparse.sweep(residuals, threshold, *of_sparse, n_jobs),
+            self._swept(self.sparse.sweep, residuals, threshold, *of_sparse, n_jobs),
             len(residuals),
         )
 
@@ -110,7 +113,9 @@ class MixedFeatures:
         at, rest = self.cut(kept, len(rank))
         return self._joined(
             self.dense.sweep_single(rank, residuals, threshold, *of_dense, kept[:at], n_jobs),
-            self.sparse.sweep_single(rank, residuals, threshold, *of_sparse, rest, n_jobs),
+            self._swept(
+                self.sparse.sweep_single, rank, residuals, threshold, *of_sparse, rest, n_jobs
+            ),
             len(rank),
         )
 
@@ -124,15 +129,13 @@ class MixedFeatures:
         edges: tuple[NDArray[np.int32], ...],
         scale: NDArray[np.float32],
         n_jobs: int,
-    ) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
+    ) -> Drawn:
         """Return the columns of drawn curvature of both, and those of label pairs."""
         at, rest = self.cut(coordinates, n_labels)
         size = n_labels, n_slots
-        first = self.dense.drawn_columns(coordinates[:at], *size, tokens, scale, n_jobs)
         others = self.sparse.drawn_columns(rest, label_pairs, *size, tokens, edges, scale, n_jobs)
-        start = np.concatenate([first[0], first[0][-1] + others[0][1:]])
-        row, value = (np.concatenate(both) for both in zip(first[1:], others[1:], strict=True))
-        return start, row, value
+        J: Drawn = self.dense.drawn_columns(coordinates[:at], *size, tokens, scale, others, n_jobs)
+        return J
 
     def observed_pairs(
         self, labels: NDArray[np.int32], n_labels: int
@@ -151,6 +154,12 @@ class MixedFeatures:
         at = start[self._n_dense]
         of_dense = start[: self._n_dense + 1], labels[:at]
         return of_dense, (start[self._n_dense :] - at, labels[at:])
+
+    def _swept(self, sweep: Callable[..., Swept], *arguments: Any) -> Swept:
+        """Sweep the sparse columns; without any, residuals need not be read."""
+        if self._n_sparse:
+            return sweep(*arguments)
+        return np.empty(0, dtype=np.int64), np.empty(0), 0.0
 
     def _joined(self, dense: Swept, sparse: Swept, n_labels: int) -> Swept:
         first = self._n_dense * n_labels

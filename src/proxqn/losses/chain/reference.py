@@ -272,14 +272,21 @@ class DenseFeatures(Features):
         n_slots: int,
         tokens: tuple[NDArray[np.int32], ...],
         scale: NDArray[np.float32],
+        others: tuple[Ints, NDArray[np.int32], NDArray[np.float32]],
         n_jobs: int,
     ) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
-        """Return the columns of features alone."""
+        """Return the columns of features, and others behind them."""
         none = np.zeros(0, dtype=np.int32)
         size = n_labels, n_slots
         edges = none, none, none
         pairs = none.astype(np.int64)
-        return super().drawn_columns(coordinates, pairs, *size, tokens, edges, scale, n_jobs)
+        own = super().drawn_columns(coordinates, pairs, *size, tokens, edges, scale, n_jobs)
+        start = np.concatenate([own[0], own[0][-1] + others[0][1:]])
+        return start, np.concatenate([own[1], others[1]]), np.concatenate([own[2], others[2]])
+
+    def squares(self) -> Floats:
+        """Return the sum of squares of each column."""
+        return np.array([x @ x for _, x in self.columns])
 
     def observed_pairs(
         self, labels: NDArray[np.int32], n_labels: int
