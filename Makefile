@@ -3,6 +3,7 @@
 #   make test   set up, lint, type-check, run all tests
 #   make fuzz   the property tests on new random examples
 #   make fuzz-files  damaged model files of other programs, a million of each
+#   make stand-ins-peers  Wapiti, CRF++ and proxqn label with each other's models (a minute of processor)
 #   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes;
 #               bench-all: all problems and peers (hours); bench-pages: picture and report of the kept runs;
 #               bench-ablation: the solver without each of its ideas, and docs/ablation.md (an hour and a half on
@@ -16,7 +17,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CPP    := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inc')
 
-.PHONY: demo demo-all test fuzz fuzz-files bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
+.PHONY: demo demo-all test fuzz fuzz-files stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -42,6 +43,14 @@ fuzz: $(STAMP)
 fuzz-files: $(STAMP)
 	for kind in $(or $(KIND),crfsuite wapiti crfpp crfpp-text); do \
 	  $(BIN)/python -m tests.io.mutants $$kind --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2) || exit 1; done
+
+# Builds Wapiti and CRF++ from PEERS, and labels with each other's models; skipped where the sources are missing.
+PEERS ?= ../shared/peers
+stand-ins-peers: $(STAMP)
+	@if [ -f $(PEERS)/build.sh ]; then \
+	  mkdir -p out && bash $(PEERS)/build.sh out/peers > out/peers.log 2>&1 || { tail out/peers.log; exit 1; }; \
+	  PROXQN_PEERS=out/peers $(BIN)/python -m benchmarks.pattern_programs trips --sentences $(or $(SENTENCES),150) --iterations 8; \
+	else echo "skipped: no sources of Wapiti and CRF++ in $(PEERS); name their folder with PEERS="; fi
 
 format: $(STAMP)
 	$(BIN)/ruff format .

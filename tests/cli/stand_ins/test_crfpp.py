@@ -84,8 +84,8 @@ def test_what_cannot_be_had_is_refused(command, message):
 
 
 def test_what_has_no_effect_is_named(tmp_path):
-    done = run("crf_learn", "-e", "0.1", "-H", "5", TEMPLATE, DATA, tmp_path / "m")
-    assert "warning: --eta, --shrinking-size: no effect" in done.stderr
+    done = run("crf_learn", "-H", "5", TEMPLATE, DATA, tmp_path / "m")
+    assert "warning: --shrinking-size: no effect" in done.stderr
 
 
 def test_templates_that_the_file_cannot_hold_are_refused_before_the_fit(tmp_path):

@@ -86,11 +86,9 @@ def test_errors_on_other_data_are_told_at_the_end(tmp_path):
 
 
 def test_what_has_no_effect_is_named(tmp_path):
-    done, _ = train(
-        tmp_path, "-a", "rprop", "--stpmin", "1e-9", "-e", "0.001", "--clip", "-j", "64"
-    )
+    done, _ = train(tmp_path, "-a", "rprop", "--stpmin", "1e-9", "-w", "9", "--clip", "-j", "64")
     assert "warning: --algo rprop" in done.stderr
-    assert "warning: --stopeps, --clip, --stpmin: no effect" in done.stderr
+    assert "warning: --stopwin, --clip, --stpmin: no effect" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -142,3 +140,12 @@ def test_patterns_without_b_give_no_transitions(tmp_path):
                tmp_path / "m")  # fmt: skip
     assert done.exit_code == 0
     assert not ChainCRF.from_wapiti(tmp_path / "m").transitions_.any()
+
+
+def test_a_fit_ends_where_the_objective_hardly_falls(tmp_path):
+    """The proof of 1e-9 would take more than three times as many iterations."""
+    long, _ = train(tmp_path, "-e", "0")
+    short, _ = train(tmp_path, "-e", "0.02")  # no more than 1e-4
+    counts = [sum("obj=" in line for line in done.stderr.splitlines()) for done in (long, short)]
+    assert counts[1] < counts[0]
+    assert "the objective fell by less than 0.0001" in short.stderr

@@ -35,7 +35,9 @@ from proxqn.run.trace import Row
 @click.option("-p", "--thread", type=click.IntRange(min=0), default=0, help="Threads; 0: all.")
 @click.option("--tol", type=float, default=1e-2, show_default=True,
               help="proxqn's own: the gap to end at, as a share of the objective.")  # fmt: skip
-@click.option("-e", "--eta", type=float, default=1e-4, hidden=True)
+@click.option("-e", "--eta", type=click.FloatRange(min=0), default=1e-4, show_default=True,
+              help="End when ten iterations lower the objective by less than this share of it; no "
+              "more than the default.")  # fmt: skip
 @click.option("-H", "--shrinking-size", "shrinking", type=int, default=20, hidden=True)
 def crf_learn(files: tuple[str, ...], **options: Any) -> None:
     """Train: FILES are template, data and model; with -C text model and model."""
@@ -46,7 +48,7 @@ def crf_learn(files: tuple[str, ...], **options: Any) -> None:
         return
     template, data, model = _named(files, ("TEMPLATE", "DATA", "MODEL"))
     lam, l2 = _penalties(options["algorithm"].lower(), options["cost"])
-    warn_of_ignored({"eta": (options["eta"], 1e-4), "shrinking-size": (options["shrinking"], 20)})
+    warn_of_ignored({"shrinking-size": (options["shrinking"], 20)})
     as_text = f"{model}.txt" if options["textmodel"] else None
     check_outputs({"MODEL": model, "--textmodel": as_text}, {"TEMPLATE": template, "DATA": data})
     templates = read_templates(template, Dialect.CRFPP)
@@ -57,6 +59,7 @@ def crf_learn(files: tuple[str, ...], **options: Any) -> None:
         min_freq=options["freq"],
         max_iter=options["maxiter"],
         tol=options["tol"],
+        stop=min(options["eta"], Objective.stop),
         n_jobs=options["thread"] or -1,
     )
     show = partial(_show, err=model == STANDARD)

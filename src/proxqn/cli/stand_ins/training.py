@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 import click
+from sklearn.exceptions import ConvergenceWarning
 
 from proxqn.cli.stand_ins.columns import RawSequence
 from proxqn.estimators.chain_crf import ChainCRF
@@ -15,10 +18,13 @@ from proxqn.features.byte_text import text_of
 from proxqn.features.template_dialect import Dialect
 from proxqn.features.templates import Templates
 from proxqn.io.readers import DataFileError
+from proxqn.run.status import Status
 from proxqn.run.trace import Row
 
 SMALLEST_LAM: Final = 1e-5
 """What λ = 0 becomes: the solver lives on weights that are zero."""
+
+_WINDOW: Final = 10  # iterations
 
 _NO_TRANSITIONS: Final = 1e9  # a λ that no derivative reaches: templates without B ask for none
 
@@ -33,6 +39,7 @@ class Objective:
     min_freq: int = 1
     max_iter: int = 1000
     tol: float = 1e-2
+    stop: float = 1e-4  # or when ten iterations bring less than this share
     n_jobs: int = 1
 
 
@@ -81,12 +88,48 @@ def fit(
         max_iter=objective.max_iter,
         n_jobs=objective.n_jobs,
     )
-    began = time.perf_counter()
-    crf.fit(X, y, callback=lambda row: report(row, time.perf_counter() - began), initial=initial)
+    standstill, began = Standstill(objective.stop), time.perf_counter()
+
+    def watch(row: Row) -> bool:
+        report(row, time.perf_counter() - began)
+        return standstill.has_come(row.objective)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the sentence below says it
+        crf.fit(X, y, callback=watch, initial=initial)
     share = crf.gap_ / crf.objective_ if crf.objective_ else 0.0
     proof = f"objective {crf.objective_:.4f}, proved within {share:.2%} of the best"
-    say(f"{crf.status_.value}; {proof}")
+    say(f"{standstill if crf.status_ is Status.CALLBACK else crf.status_.value}; {proof}")
     return crf
+
+
+@final
+class Standstill:
+    """Ends a fit whose objective hardly falls: its proof may come much later, with small penalties.
+
+    Examples
+    --------
+    >>> standstill = Standstill(0.01)
+    >>> [standstill.has_come(f) for f in (10.0, *[9.0] * 9, 8.95)]  # over ten iterations
+    [False, False, False, False, False, False, False, False, False, False, False]
+    >>> standstill.has_come(8.92)
+    True
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._before: deque[float] = deque(maxlen=_WINDOW + 1)
+
+    def has_come(self, objective: float) -> bool:
+        """Take the objective of one more iteration."""
+        self._before.append(objective)
+        fallen = self._before[0] - objective
+        return len(self._before) > _WINDOW and fallen < self._share * abs(objective)
+
+    def __str__(self) -> str:
+        return (
+            f"stopped: the objective fell by less than {self._share:.2g} of it in {_WINDOW} steps"
+        )
 
 
 def warn(text: str) -> None:
@@ -103,4 +146,4 @@ def warn_of_ignored(options: dict[str, tuple[Any, Any]]) -> None:
     """Name the options, of which value and default are told, that were given to no effect."""
     named = [f"--{name}" for name, (value, default) in options.items() if value != default]
     if named:
-        warn(f"{', '.join(named)}: no effect on proxqn's solver, which ends by its proof (--tol).")
+        warn(f"{', '.join(named)}: no effect on proxqn's solver.")

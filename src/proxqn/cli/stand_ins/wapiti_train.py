@@ -23,7 +23,7 @@ from proxqn.run.trace import Row
 _ALGORITHMS: Final = ("l-bfgs", "sgd-l1", "bcd", "rprop", "rprop+", "rprop-")
 _IGNORED: Final[dict[str, tuple[str, Any]]] = {  # short form, default; False is a flag
     "jobsize": ("-j", 64), "sparse": ("-s", False), "objwin": ("-o", 5), "stopwin": ("-w", 5),
-    "stopeps": ("-e", 0.02), "clip": ("", False), "histsz": ("", 5), "maxls": ("", 40),
+    "clip": ("", False), "histsz": ("", 5), "maxls": ("", 40),
     "eta0": ("", 0.8), "alpha": ("", 0.85), "kappa": ("", 1.5), "stpmin": ("", 1e-8),
     "stpmax": ("", 50.0), "stpinc": ("", 1.2), "stpdec": ("", 0.5), "cutoff": ("", False),
 }  # fmt: skip
@@ -58,6 +58,9 @@ def _ignored_options(command: _F) -> _F:
               help="The ℓ2 penalty.")  # fmt: skip
 @click.option("--tol", type=float, default=1e-2, show_default=True,
               help="proxqn's own: the gap to end at, as a share of the objective.")  # fmt: skip
+@click.option("-e", "--stopeps", type=click.FloatRange(min=0), default=1e-4, show_default=True,
+              help="End when ten iterations lower the objective by less than this share of it; no "
+              "more than the default.")  # fmt: skip
 @click.option("-T", "--type", "kind", default="crf", hidden=True)
 @click.option("-a", "--algo", type=click.Choice(_ALGORITHMS), default="l-bfgs", hidden=True)
 @click.option("--me", is_flag=True, hidden=True)
@@ -84,6 +87,7 @@ def train(data: str | None, model: str | None, **options: Any) -> None:
         options["rho2"],
         max_iter=options["maxiter"] or _MANY,
         tol=options["tol"],
+        stop=min(options["stopeps"], Objective.stop),
         n_jobs=options["nthread"],
     )
     initial = None if options["earlier"] is None else ChainCRF.from_wapiti(options["earlier"])
