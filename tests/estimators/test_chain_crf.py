@@ -305,8 +305,8 @@ def test_prediction_in_blocks_equals_prediction_at_once(fitted, data, monkeypatc
 
 
 def test_a_pickle_is_about_as_large_as_a_model_file(tmp_path):
-    """The result's point is not in it, for the coefficients are; numbers are as narrow as may be."""
-    X = [[{"word": f"word{i}", "next": f"word{i + 1}"} for i in range(k, k + 40)] for k in range(50)]
+    """The result's point is not in it, for the coefficients are; numbers are narrow."""
+    X = [[{"w": f"word{i}", "next": f"word{i + 1}"} for i in range(k, k + 40)] for k in range(50)]
     y = [["ab"[i % 3 == 0] for i in range(40)] for _ in X]
     crf = ChainCRF(lam=1e-3, l2=0.1, pairs="observed", tol=1e-2).fit(X, y)
     save(crf, tmp_path / "model.proxqn")

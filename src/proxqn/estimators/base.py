@@ -97,8 +97,8 @@ def pickled(state: dict[str, Any]) -> dict[str, Any]:
     result = state.get("result_")
     if not isinstance(result, OptimizeResult):
         return state
-    kept = {name: value for name, value in result.items() if name not in {"x", "weights"}}
-    return state | {"result_": type(result)(kept)}
+    kept: Any = {name: value for name, value in result.items() if name not in {"x", "weights"}}
+    return state | {"result_": OptimizeResult(**kept)}
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:

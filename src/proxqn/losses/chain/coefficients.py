@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -36,7 +38,7 @@ def unpack(data: ChainData, w: SparseVector) -> tuple[sp.csr_array, Floats]:
     weights = data.split(w)
     column, label = np.divmod(weights.states.coordinates, data.n_labels)
     shape = data.n_labels, data.features.n_features
-    kind = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64  # scipy keeps what comes
-    place = label.astype(kind), data.features.columns[column].astype(kind)
+    kind: Any = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64  # scipy keeps what comes
+    place: Any = label.astype(kind), data.features.columns[column].astype(kind)
     coef = sp.coo_array((weights.states.values, place), shape=shape).tocsr()
     return coef, weights.transitions
