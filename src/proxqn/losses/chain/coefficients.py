@@ -38,7 +38,8 @@ def unpack(data: ChainData, w: SparseVector) -> tuple[sp.csr_array, Floats]:
     weights = data.split(w)
     column, label = np.divmod(weights.states.coordinates, data.n_labels)
     shape = data.n_labels, data.features.n_features
-    kind: Any = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64  # scipy keeps what comes
+    short = max(shape) <= np.iinfo(np.int32).max
+    kind: Any = np.int32 if short else np.int64  # scipy keeps what comes
     place: Any = label.astype(kind), data.features.columns[column].astype(kind)
     coef = sp.coo_array((weights.states.values, place), shape=shape).tocsr()
     return coef, weights.transitions
