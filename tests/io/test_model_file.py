@@ -350,11 +350,12 @@ def test_crfpp_text_holds_the_weights():
     assert templates.split() == ["U0:%x[0,0]", "U1:%x[-1,1]/%x[0,1]", "B"]
     n = len(crf.classes_)
     ids = {name: int(number) for number, name in (f.split(" ") for f in features.splitlines())}
-    np.testing.assert_allclose(values[: n * n].reshape(n, n), crf.transitions_, rtol=1e-14)
+    transitions = values[ids["B"] :][: n * n].reshape(n, n)
+    np.testing.assert_allclose(transitions, crf.transitions_, atol=1e-15)
     for name, start in ids.items():
         if name != "B":
             column = crf.coef_[:, [encoder.vocabulary[name]]].toarray().ravel()
-            np.testing.assert_allclose(values[start : start + n], column, rtol=1e-14)
+            np.testing.assert_allclose(values[start : start + n], column, atol=1e-15)
     starts = sorted(ids.values())
     assert all(b - a in (n, n * n) for a, b in pairwise(starts))
 
@@ -364,16 +365,16 @@ def test_crfpp_text_holds_the_weights_of_edges():
     *_, templates, features, numbers = "".join(to_crfpp(crf, encoder)).split("\n\n")
     values = np.array(numbers.split(), dtype=float)
     n = len(crf.classes_)
-    assert templates.split() == ["U0:%x[0,0]", "B1:%x[0,1]", "B2:%x[-1,1]", "B"]
+    assert set(templates.split()) == {"U0:%x[0,0]", "B1:%x[0,1]", "B2:%x[-1,1]", "B"}
     ids = {name: int(number) for number, name in (f.split(" ") for f in features.splitlines())}
     edges = [name for name in ids if name.startswith(("B1", "B2"))]
     assert len(edges) == len(np.unique(crf.edge_coef_.indices))
     for name in edges:
         column = crf.edge_coef_[:, [encoder.edge_vocabulary[name]]].toarray().ravel()
-        np.testing.assert_allclose(values[ids[name] :][: n * n], column, rtol=1e-14)
+        np.testing.assert_allclose(values[ids[name] :][: n * n], column, atol=1e-15)
     for name in ids.keys() - {"B", *edges}:
         column = crf.coef_[:, [encoder.vocabulary[name]]].toarray().ravel()
-        np.testing.assert_allclose(values[ids[name] :][:n], column, rtol=1e-14)
+        np.testing.assert_allclose(values[ids[name] :][:n], column, atol=1e-15)
 
 
 def test_crfsuite_dump_refuses_edge_features():
@@ -388,5 +389,5 @@ def test_exports_say_what_they_cannot_hold():
         crf.start_weights_[0] = 1.0
     with pytest.raises(ValueError, match="CRFsuite has no weights for the ends"):
         list(to_crfsuite(crf, encoder))
-    with pytest.raises(ValueError, match=r"CRF\+\+ has no weights for the ends"):
+    with pytest.raises(ValueError, match=r"CRF\+\+ has no weights of a label at the"):
         list(to_crfpp(crf, encoder))

@@ -67,11 +67,24 @@ def _plain_names(model: PatternModel, path: str | os.PathLike[str]) -> Any:
     return model.blocks.of_steps
 
 
-def pattern_model_of(crf: Any, to: Dialect, *, compact: bool) -> PatternModel:
-    """Return a fitted chain as a program holds it; refuse weights that it cannot hold."""
+def pattern_model_of(
+    crf: Any, to: Dialect, *, compact: bool, encoder: SequenceEncoder | None = None
+) -> PatternModel:
+    """Return a fitted chain as a program holds it; refuse weights that it cannot hold.
+
+    Parameters
+    ----------
+    crf : ChainCRF
+    to : Dialect
+        The program's.
+    compact : bool
+        Whether features without a weight are left out.
+    encoder : SequenceEncoder, optional
+        What names the features; the chain's own by default.
+    """
     program = "Wapiti" if to is Dialect.WAPITI else "CRF++"
     _refuse_ends(crf, program)
-    encoder = crf.encoder_
+    encoder = crf.encoder_ if encoder is None else encoder
     if encoder is None or encoder.templates is None:
         raise ValueError(
             f"{program}'s models need feature templates; this model was trained without. Train it "

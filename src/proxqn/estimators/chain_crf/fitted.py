@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxqn.estimators.chain_crf.coefficients import ChainCoefficients
 from proxqn.estimators.chain_crf.description import describe
-from proxqn.estimators.chain_crf.exports import to_crfpp, to_crfsuite
+from proxqn.estimators.chain_crf.exports import to_crfsuite
 from proxqn.estimators.chain_crf.file import check_columns, read, write
 from proxqn.estimators.chain_crf.other_programs import OtherPrograms
 from proxqn.estimators.chain_crf.prediction import ChainPredictor
@@ -56,7 +56,7 @@ class FittedChain(OtherPrograms, ChainPredictor):
         """Return the lines of the forms of CRFsuite and CRF++, by program."""
         return {
             "crfsuite": partial(to_crfsuite, self, self.encoder_),
-            "crfpp": partial(to_crfpp, self, self.encoder_),
+            "crfpp": self.crfpp_lines,
         }
 
     def to_file(self, file: ModelWriter) -> None:

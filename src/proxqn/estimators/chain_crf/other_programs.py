@@ -7,6 +7,7 @@ for, as :data:`proxqn.estimators.model.HOMES` finds the command line's side of a
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Final, Self, cast
 
@@ -168,6 +169,10 @@ class OtherPrograms:
         """
         check_is_fitted(self)
         _format("crfpp").write_chain(self, path, text=text, compact=compact)
+
+    def crfpp_lines(self) -> Iterator[str]:
+        """Yield the lines, with their ends, of the text that :meth:`to_crfpp` writes."""
+        return cast("Iterator[str]", _format("crfpp").lines(self))
 
 
 def _format(name: str) -> Any:
