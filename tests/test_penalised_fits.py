@@ -77,7 +77,9 @@ def test_the_optimum_is_the_independent_solver_s(loss, kind, paper):
     numbers = PENALTIES[kind](oracle.n_coordinates, lam)
     solver = ProxQN.paper() if paper else ProxQN()
     tol = 1e-15 if numbers.l2.all() else 1e-12  # a gap is about the residual's square over ρ
-    result = minimize(oracle, **numbers.arguments(), tol=tol, max_iter=3000, solver=solver)
+    result = minimize(
+        oracle, **numbers.arguments(), stop="gap", tol=tol, max_iter=3000, solver=solver
+    )
     truth = independent_optimum(loss, kind)
     assert result.fun == pytest.approx(truth, rel=1e-6)
     assert result.fun <= truth * (1 + 1e-9)  # and L-BFGS-B is not better
@@ -106,7 +108,7 @@ def test_any_mixture_is_solved(seed):
     lower = np.where(rng.random(10) < 0.4, rng.choice([0.0, -0.1], 10), -5.0)
     upper = np.where(rng.random(10) < 0.4, rng.choice([0.0, 0.2], 10), 5.0)
     numbers = Numbers(lam, l2, lower, upper)
-    result = minimize(loss.oracle(), **numbers.arguments(), tol=1e-9, max_iter=2000)
+    result = minimize(loss.oracle(), **numbers.arguments(), stop="gap", tol=1e-9, max_iter=2000)
     truth = independent.optimum(loss, numbers)
     assert result.status is Status.GAP
     assert result.fun == pytest.approx(truth, rel=1e-7)
@@ -150,12 +152,14 @@ def test_an_unpenalised_intercept_is_scikit_learn_s(kind):
 
 def test_unpenalised_weights_without_bounds_end_by_kkt_and_say_why():
     lam = np.where(every(9, 25), 0.0, 2.0)
-    result = minimize(Logistic(3).oracle(), lam, tol=1e-6, max_iter=3000)
+    result = minimize(Logistic(3).oracle(), lam, stop="gap", tol=1e-6, max_iter=3000)
     assert result.status is Status.UNPENALISED
     assert result.success
     assert "some weights have no penalty" in result.message
     assert not result.certified
-    bounded = minimize(Logistic(3).oracle(), lam, bounds=(-50.0, 50.0), tol=1e-6, max_iter=3000)
+    bounded = minimize(
+        Logistic(3).oracle(), lam, bounds=(-50.0, 50.0), stop="gap", tol=1e-6, max_iter=3000
+    )
     assert bounded.status is Status.GAP
     assert bounded.certified
     assert bounded.fun == pytest.approx(result.fun, rel=1e-6)  # no bound is reached
@@ -164,7 +168,7 @@ def test_unpenalised_weights_without_bounds_end_by_kkt_and_say_why():
 def test_weights_without_penalty_that_need_none_are_proved():
     """With a ridge on them, as with bounds, their derivative has a price."""
     lam, l2 = np.where(every(9, 25), 0.0, 2.0), np.where(every(9, 25), 0.1, 0.0)
-    assert minimize(Logistic(3).oracle(), lam, l2=l2, tol=1e-8).status is Status.GAP
+    assert minimize(Logistic(3).oracle(), lam, l2=l2, stop="gap", tol=1e-8).status is Status.GAP
 
 
 # --- one number is as many -------------------------------------------------------------------
@@ -229,7 +233,12 @@ def test_a_stranger_s_penalty_passes_through(name, solver):
     check_penalty(penalty, 25)
     loss = Logistic(4)
     result = minimize(
-        loss.oracle(), penalty=penalty, solver=SOLVERS[solver], tol=1e-8, max_iter=20_000
+        loss.oracle(),
+        penalty=penalty,
+        solver=SOLVERS[solver],
+        stop="gap",
+        tol=1e-8,
+        max_iter=20_000,
     )
     assert result.status is Status.GAP
     assert result.fun == pytest.approx(independent.optimum(loss, as_numbers(25)), rel=1e-7)
@@ -242,7 +251,7 @@ def test_a_stranger_s_loss_passes_through(solver, proved):
     loss, numbers = Logistic(4), Numbers.of(25, 2.0, lower=-0.3, upper=0.2)
     oracle = Bare(loss, lower_bound=0.0 if proved else None)
     result = minimize(
-        oracle, **numbers.arguments(), solver=SOLVERS[solver], tol=1e-7, max_iter=20_000
+        oracle, **numbers.arguments(), solver=SOLVERS[solver], stop="gap", tol=1e-7, max_iter=20_000
     )
     assert result.status is (Status.GAP if proved else Status.KKT)
     assert result.fun == pytest.approx(independent.optimum(loss, numbers), rel=1e-6)
@@ -250,7 +259,10 @@ def test_a_stranger_s_loss_passes_through(solver, proved):
 
 def test_a_stranger_s_loss_under_a_stranger_s_penalty_is_certified():
     loss = Logistic(4)
-    result = minimize(Bare(loss, lower_bound=0.0), penalty=Growing(1.5), tol=1e-9)
+    result = minimize(Bare(loss, lower_bound=0.0), penalty=Growing(1.5), stop="gap", tol=1e-9)
     assert result.status is Status.GAP
     assert result.gap <= 1e-9 * result.fun
-    assert minimize(FunctionOracle(loss, 25), penalty=Growing(1.5), tol=1e-9).status is Status.KKT
+    assert (
+        minimize(FunctionOracle(loss, 25), penalty=Growing(1.5), stop="gap", tol=1e-9).status
+        is Status.KKT
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, SparseVector
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
-from proxqn.solvers.standing import Solution
+from proxqn.solvers.standing import Solution, Stop
 
 Vector = Floats | sp.coo_array | SparseVector
 
@@ -36,6 +36,7 @@ class Solver(Protocol):
         tol: float,
         max_iter: int,
         callback: Callback | None = None,
+        stop: Stop = "gap",
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point."""
 
@@ -67,6 +68,7 @@ def minimize(
     x0: Vector | None = None,
     solver: str | Solver = "prox-qn",
     tol: float = 1e-4,
+    stop: Stop = "estimate",
     max_iter: int = 1000,
     callback: Callback | None = None,
 ) -> Any:
@@ -135,6 +137,8 @@ def minimize(
     settings = _settings(solver)
     if not tol >= 0.0:
         raise ValueError(f"tol must be a number, 0 or above, got {tol!r}.")
+    if stop not in get_args(Stop):
+        raise ValueError(f"stop must be one of {', '.join(get_args(Stop))}, got {stop!r}.")
     if max_iter < 0:
         raise ValueError(f"max_iter must be 0 or above, got {max_iter!r}.")
     solution = settings.minimize(
@@ -144,6 +148,7 @@ def minimize(
         tol=tol,
         max_iter=max_iter,
         callback=callback,
+        stop=stop,
     )
     return _result(solution, loss)
 
@@ -233,6 +238,7 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
         nfev=math.ceil(calls.get("forward", 0)),
         njev=math.ceil(calls.get("backward", 0)),
         gap=solution.gap,
+        estimate=solution.estimate,
         kkt=solution.kkt,
         certified=math.isfinite(solution.gap),
         convex=oracle.convex,

@@ -51,7 +51,7 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     X, y, lengths = data
-    return ChainCRF(lam=1.0, tol=1e-6).fit(X, y, lengths)
+    return ChainCRF(lam=1.0, stop="gap", tol=1e-6).fit(X, y, lengths)
 
 
 def same_model(one, other, tolerance=0.0):
@@ -115,7 +115,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_all_forms_of_a_matrix_give_the_same_model(fitted, data, form):
     X, y, lengths = data
-    model = ChainCRF(lam=1.0, tol=1e-6).fit(FORMS[form](X), y, lengths)
+    model = ChainCRF(lam=1.0, stop="gap", tol=1e-6).fit(FORMS[form](X), y, lengths)
     same_model(model, fitted)
     assert (model.predict(FORMS[form](X), lengths) == fitted.predict(X, lengths)).all()
 
@@ -126,7 +126,7 @@ def test_lists_of_sequences(fitted, data, kind):
     ends = np.cumsum(lengths)[:-1]
     X_list = [kind(part) for part in np.split(X, ends)]
     y_list = [part.tolist() for part in np.split(y, ends)]
-    model = ChainCRF(lam=1.0, tol=1e-6).fit(X_list, y_list)
+    model = ChainCRF(lam=1.0, stop="gap", tol=1e-6).fit(X_list, y_list)
     same_model(model, fitted)
     predicted = model.predict(X_list)
     assert isinstance(predicted, list)
@@ -138,8 +138,8 @@ def test_lists_of_sequences(fitted, data, kind):
 
 def test_rows_are_sequences_of_length_one_without_lengths(data):
     X, y, _ = data
-    alone = ChainCRF(lam=1.0, tol=1e-6).fit(X, y)
-    same_model(alone, ChainCRF(lam=1.0, tol=1e-6).fit(X, y, np.ones(len(X), dtype=int)))
+    alone = ChainCRF(lam=1.0, stop="gap", tol=1e-6).fit(X, y)
+    same_model(alone, ChainCRF(lam=1.0, stop="gap", tol=1e-6).fit(X, y, np.ones(len(X), dtype=int)))
     assert not alone.transitions_.any()
 
 
@@ -183,8 +183,10 @@ def test_integer_weights_equal_repetition(data):
     X_list, y_list = np.split(X, ends), np.split(y, ends)
     repeated = np.repeat(np.arange(len(lengths)), weights)
     for pairs in ("all", "observed"):
-        weighted = ChainCRF(tol=1e-7, pairs=pairs).fit(X, y, lengths, sample_weight=weights)
-        copies = ChainCRF(tol=1e-7, pairs=pairs).fit(
+        weighted = ChainCRF(stop="gap", tol=1e-7, pairs=pairs).fit(
+            X, y, lengths, sample_weight=weights
+        )
+        copies = ChainCRF(stop="gap", tol=1e-7, pairs=pairs).fit(
             [X_list[i] for i in repeated], [y_list[i] for i in repeated]
         )
         assert weighted.objective_ == pytest.approx(copies.objective_, rel=1e-9)
@@ -206,10 +208,10 @@ def test_warm_start_continues(data):
     X, y, lengths = data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = ChainCRF(tol=1e-6, max_iter=10, warm_start=True).fit(X, y, lengths)
+        model = ChainCRF(stop="gap", tol=1e-6, max_iter=10, warm_start=True).fit(X, y, lengths)
     reached = model.objective_
     model.set_params(max_iter=1000).fit(X, y, lengths)
-    cold = ChainCRF(tol=1e-6).fit(X, y, lengths)
+    cold = ChainCRF(stop="gap", tol=1e-6).fit(X, y, lengths)
     assert model.trace_[0].objective == pytest.approx(reached, rel=1e-12)
     assert model.objective_ == pytest.approx(cold.objective_, rel=1e-7)
     again = model.fit(X, y, lengths)
@@ -238,7 +240,8 @@ def test_threads_and_seeds(data):
 
 def test_solver_settings(data, fitted):
     X, y, lengths = data
-    paper = ChainCRF(solver=ProxQN.paper(), tol=1e-6, random_state=0).fit(X, y, lengths)
+    paper = ChainCRF(solver=ProxQN.paper(), stop="gap", tol=1e-6, random_state=0)
+    paper.fit(X, y, lengths)
     assert paper.objective_ == pytest.approx(fitted.objective_, rel=1e-7)
     assert clone(paper).solver == ProxQN.paper()
 
@@ -402,7 +405,7 @@ def test_end_weights(data):
     y[ends - lengths] = "start"
     plain = ChainCRF(lam=0.1).fit(X, y, lengths)
     assert not plain.start_weights_.any()
-    model = ChainCRF(lam=0.1, end_weights=True, tol=1e-6).fit(X, y, lengths)
+    model = ChainCRF(lam=0.1, end_weights=True, stop="gap", tol=1e-6).fit(X, y, lengths)
     assert model.coef_.shape == (3, 12)
     assert model.n_parameters_ == 3 * 14 + 9
     assert model.classes_[model.start_weights_.argmax()] == "start"
@@ -412,7 +415,7 @@ def test_end_weights(data):
     # By hand: two more features, at the first and at the last token.
     marks = np.zeros((len(X), 2))
     marks[ends - lengths, 0] = marks[ends - 1, 1] = 1.0
-    by_hand = ChainCRF(lam=0.1, tol=1e-6).fit(np.hstack([X, marks]), y, lengths)
+    by_hand = ChainCRF(lam=0.1, stop="gap", tol=1e-6).fit(np.hstack([X, marks]), y, lengths)
     assert model.objective_ == by_hand.objective_
     assert model.log_probability(X, y, lengths) == pytest.approx(
         by_hand.log_probability(np.hstack([X, marks]), y, lengths)

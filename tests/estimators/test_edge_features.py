@@ -30,7 +30,7 @@ def data():
 
 def fitted(**options):
     X, y, more = data()
-    return ChainCRF(lam=0.5, tol=1e-8, end_weights=False, **options).fit(X, y, **more)
+    return ChainCRF(lam=0.5, stop="gap", tol=1e-8, end_weights=False, **options).fit(X, y, **more)
 
 
 @pytest.fixture(scope="module")

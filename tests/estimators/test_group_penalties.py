@@ -23,7 +23,7 @@ X = np.round(RNG.normal(size=(160, 5)), 3)
 LENGTHS = [4] * 40
 Y = np.argmax(X[:, :3] + 0.7 * RNG.normal(size=(160, 3)) + [0.8, 0.0, -0.4], axis=1)
 LAM = 1.5
-EXACT = {"tol": 1e-10, "max_iter": 5000}
+EXACT = {"stop": "gap", "tol": 1e-10, "max_iter": 5000}
 TREE = Hierarchy.from_nested({"top": ["a", "b"], "other": ["c", "d"]})
 LEAVES = np.array(list("abcd"))[RNG.integers(4, size=160) * (X[:, 0] > -0.5)]
 

@@ -50,7 +50,7 @@ def documents(n=240, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     X, y = documents()
-    return HierarchicalClassifier(TREE, lam=0.5).fit(X, y), X, y
+    return HierarchicalClassifier(TREE, lam=0.5, stop="gap").fit(X, y), X, y
 
 
 def wine():
@@ -154,7 +154,7 @@ def test_classes_are_sorted_and_hold_leaves_never_seen():
 def test_labels_as_paths_give_the_same_model(fitted):
     model, X, y = fitted
     rows = [list(TREE.path(name))[1:] for name in y]
-    with_tree = HierarchicalClassifier(TREE, lam=0.5).fit(X, rows)
+    with_tree = HierarchicalClassifier(TREE, lam=0.5, stop="gap").fit(X, rows)
     assert with_tree.objective_ == model.objective_
     padded = np.array([row + [""] * (3 - len(row)) for row in rows])
     from_paths = HierarchicalClassifier(lam=0.5).fit(X, padded)

@@ -11,7 +11,7 @@ from proxqn.features.encoding import SequenceEncoder
 
 WORDS = [["dogs", "bark"], ["cats", "purr"], ["dogs", "purr"], ["cats", "bark", "dogs"]] * 3
 LABELS = [["N", "V"], ["N", "V"], ["V", "N"], ["N", "V", "N"]] * 3
-SETTINGS = {"lam": 0.1, "tol": 1e-8}
+SETTINGS = {"lam": 0.1, "stop": "gap", "tol": 1e-8}
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 5))
 Y = np.where(X[:, 0] > 0.3, "a", np.where(X[:, 1] > 0, "b", "c"))

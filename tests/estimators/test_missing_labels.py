@@ -31,7 +31,7 @@ def given_labels():
 
 
 def fitted(y, **options):
-    return ChainCRF(lam=0.5, tol=1e-6, **options).fit(FULL.chain.X, y, lengths=LENGTHS)
+    return ChainCRF(lam=0.5, stop="gap", tol=1e-6, **options).fit(FULL.chain.X, y, lengths=LENGTHS)
 
 
 def test_objective_is_that_of_enumeration():

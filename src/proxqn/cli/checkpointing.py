@@ -20,7 +20,7 @@ from proxqn.problem import Oracle, Penalty, SparseVector
 from proxqn.run.status import Status
 from proxqn.run.trace import Row, Trace
 from proxqn.run.watch import Callback, Iterate, Watcher
-from proxqn.solvers.standing import Solution
+from proxqn.solvers.standing import Solution, Stop
 
 
 @final
@@ -57,6 +57,7 @@ class Checkpointed:
         tol: float,
         max_iter: int,
         callback: Callback | None = None,
+        stop: Stop = "gap",
     ) -> Solution:
         """Minimise as the solver inside does, iterations counted over all legs."""
         fresh = Checkpoint(start, 0, 0, -math.inf, self.every, self.problem)
@@ -70,6 +71,7 @@ class Checkpointed:
                 tol=tol,
                 max_iter=max(min(self.every, max_iter - state.iteration), 0),
                 callback=journal,
+                stop=stop,
             )
             state = journal.close(leg)
             if leg.status is not Status.MAX_ITER or state.iteration >= max_iter:

@@ -87,6 +87,7 @@ def _certificate(model: Any) -> dict[str, Any]:
         "l2": getattr(model, "l2", 0.0),
         "objective": model.objective_,
         "gap": model.gap_,
+        "estimate": model.estimate_,
         "relative gap": model.gap_ / abs(model.objective_) if model.objective_ else 0.0,
         "kkt": model.result_.kkt,
         "iterations": model.n_iter_,

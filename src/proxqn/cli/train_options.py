@@ -24,7 +24,10 @@ def fit_options(command: _F) -> _F:
         click.option("--l2", type=float, default=0.0, show_default=True,
                      help="A ridge penalty beside it (twice CRFsuite's c2)."),
         click.option("--tol", type=float, default=1e-4, show_default=True,
-                     help="Stop when the duality gap is this fraction of the objective."),
+                     help="How far above the optimum to stop, as a fraction of the objective."),
+        click.option("--stop", "stop_by", type=click.Choice(["estimate", "gap"]),
+                     default="estimate", show_default=True,
+                     help="What is to be within --tol: the estimated error, or the gap proved."),
         click.option("--max-iter", type=int, default=1000, show_default=True,
                      help="At most this many iterations."),
         click.option("--solver", default="prox-qn", show_default=True,
@@ -59,7 +62,7 @@ def requested(options: dict[str, Any]) -> tuple[Request, Stop]:
     if options["checkpoint_every"] is not None and options["checkpoint"] is None:
         raise click.UsageError("--checkpoint-every is for runs with --checkpoint FILE.")
     stop = Stop()
-    names = ("output", "lam", "l2", "tol", "max_iter", "solver", "seed", "jobs", "dev",
+    names = ("output", "lam", "l2", "tol", "stop_by", "max_iter", "solver", "seed", "jobs", "dev",
              "checkpoint", "checkpoint_every", "resume")  # fmt: skip
     display = Display.chosen(quiet=options["quiet"], as_json=options["as_json"])
     given = {name: options[name] for name in names}

@@ -32,6 +32,7 @@ class Request:
     lam: float
     l2: float
     tol: float
+    stop_by: str
     max_iter: int
     solver: str
     seed: int
@@ -50,6 +51,7 @@ class Request:
             "lam": self.lam,
             "l2": self.l2,
             "tol": self.tol,
+            "stop": self.stop_by,
             "max_iter": self.max_iter,
             "n_jobs": self.jobs,
         }
@@ -121,6 +123,7 @@ def _conclude(request: Request, model: Any, size: int, dev: Dev | None) -> None:
         interrupted=stopped,
         objective=model.objective_,
         gap=model.gap_,
+        estimate=model.estimate_,
         iterations=model.n_iter_,
         nonzeros=result.nnz,
         parameters=model.n_parameters_,

@@ -41,6 +41,7 @@ class LearningSettings:
     possible_transitions: bool = False
     max_iterations: int | None = None  # None: no limit that a user has asked for
     tol: float | None = None  # None: the estimator's
+    stop: str | None = None  # the same
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -51,7 +52,8 @@ class LearningSettings:
 
     def estimator(self) -> ChainCRF:
         """Return the estimator; it refuses what is out of range."""
-        given: dict[str, Any] = {"max_iter": self.max_iterations, "tol": self.tol}
+        given: dict[str, Any] = {"max_iter": self.max_iterations}
+        given |= {"tol": self.tol, "stop": self.stop}
         return ChainCRF(
             self.lam,
             l2=2.0 * self.c2,

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -24,6 +24,7 @@ from proxqn.run.status import Status
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.rivals.sgd import SGD
+from proxqn.solvers.standing import Stop
 
 Coefficients = TypeVar("Coefficients")
 
@@ -35,6 +36,7 @@ class PenalisedEstimator(Protocol):
 
     solver: str | ProxQN
     tol: float
+    stop: Stop
     max_iter: int
     n_jobs: int | None
     verbose: int
@@ -48,8 +50,12 @@ def check_settings(estimator: PenalisedEstimator) -> None:
     max_iter: Any = estimator.max_iter
     if not (isinstance(tol, int | float | np.number) and 0.0 <= tol < math.inf):
         raise ValueError(
-            f"tol must be a finite number, 0 or above, got {tol!r}. It is the duality gap to reach "
-            "as a fraction of the objective; 1e-4 is a good start."
+            f"tol must be a finite number, 0 or above, got {tol!r}. It is how far above the "
+            "optimum to stop, as a fraction of the objective; 1e-4 is a good start."
+        )
+    if estimator.stop not in get_args(Stop):
+        raise ValueError(
+            f"stop must be one of {', '.join(map(repr, get_args(Stop)))}, got {estimator.stop!r}."
         )
     if not isinstance(max_iter, int | np.integer) or max_iter < 0:
         raise ValueError(f"max_iter must be an integer, 0 or above, got {max_iter!r}.")
@@ -126,6 +132,7 @@ def solve(
             x0=start,
             solver=_seeded(estimator.solver, estimator.random_state),
             tol=estimator.tol,
+            stop=estimator.stop,
             max_iter=estimator.max_iter,
             callback=combined(callback, progress, model_at),
         )
@@ -139,6 +146,7 @@ def keep_result(estimator: Any, result: Any, n_parameters: int) -> None:
     """Set the fitted attributes that all estimators share."""
     estimator.objective_ = result.fun
     estimator.gap_ = result.gap
+    estimator.estimate_ = result.estimate
     estimator.n_iter_ = result.nit
     estimator.trace_ = result.trace
     estimator.status_ = result.status

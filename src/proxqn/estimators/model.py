@@ -116,6 +116,7 @@ class Model(Protocol):
     n_features_in_: int
     objective_: float
     gap_: float
+    estimate_: float
     n_iter_: int
     n_parameters_: int
     status_: Any

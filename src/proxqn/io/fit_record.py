@@ -46,6 +46,7 @@ def pack_fit(model: Any) -> dict[str, Any]:
     return {
         "objective": pack_number(model.objective_),
         "gap": pack_number(model.gap_),
+        "estimate": pack_number(model.estimate_),
         "kkt": pack_number(model.result_.kkt),
         "n_iter": int(model.n_iter_),
         "status": model.status_.name,
@@ -60,6 +61,7 @@ def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
         known = packed["objective"] is not None
         model.objective_ = float(packed["objective"]) if known else math.nan
         model.gap_ = unpack_number(packed["gap"])
+        model.estimate_ = unpack_number(packed.get("estimate", packed["gap"]))  # 0.1 made none
         model.n_iter_ = int(packed["n_iter"])
         model.n_parameters_ = int(packed["n_parameters"])
         kkt = unpack_number(packed["kkt"])
@@ -70,6 +72,7 @@ def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
     result.update(
         fun=model.objective_,
         gap=model.gap_,
+        estimate=model.estimate_,
         kkt=kkt,
         certified=math.isfinite(model.gap_),
         convex=status is not Status.STATIONARY,

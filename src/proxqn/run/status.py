@@ -9,6 +9,7 @@ class Status(Enum):
     """Why a solver stopped; the value is the sentence the user reads."""
 
     GAP = "converged: the duality gap is at most tol times the objective"
+    ESTIMATE = "converged: the estimated error is at most tol times the objective"
     KKT = "converged: the largest subgradient entry is at most tol times lam (no gap is known)"
     UNPENALISED = (
         "converged: the largest subgradient entry is at most tol times lam (no gap is known: some "
@@ -28,4 +29,7 @@ class Status(Enum):
     @property
     def success(self) -> bool:
         """Whether the tolerance was reached."""
-        return self in (Status.GAP, Status.KKT, Status.UNPENALISED, Status.STATIONARY)
+        return self in _REACHED
+
+
+_REACHED = (Status.GAP, Status.ESTIMATE, Status.KKT, Status.UNPENALISED, Status.STATIONARY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from os import PathLike
@@ -35,6 +36,7 @@ class Row:
     seconds: float
     calls: dict[str, float] = field(default_factory=dict)
     phase_seconds: dict[str, float] = field(default_factory=dict)
+    estimate: float = math.inf  # objective minus the optimum that a model tells; inf where not made
     event: str = ""  # what went wrong and how it was handled, in words
 
     def flat(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Literal, final
 
 from proxqn.problem.meter import Calls, metered
 from proxqn.problem.oracle import Oracle, Point
@@ -46,6 +46,10 @@ class Solution:
     kkt: float
     status: Status
     trace: Trace
+    estimate: float = math.inf  # of what is left to gain; infinite where none was made
+
+
+Stop = Literal["estimate", "gap"]
 
 
 @final
@@ -56,11 +60,13 @@ class Goal:
     tol: float
     max_iter: int
     callback: Callback | None = None
+    stop: Stop = "gap"  # what is to be within tol: what is proved, or also what is estimated
 
 
 # Statuses that end a run between two calls of `consult`: the callback has yet to see the last row.
 _UNSEEN = (
     Status.GAP,
+    Status.ESTIMATE,
     Status.KKT,
     Status.UNPENALISED,
     Status.STATIONARY,
@@ -93,6 +99,7 @@ class Standing:
         self.iterate = Iterate(SparseVector.empty(), math.inf, math.inf)
         self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
         self._goal = goal
+        self._estimate = math.inf, -1  # and the iteration that it is about
 
     def part(self, oracle: Oracle) -> Standing:
         """Return the standing of a run on an oracle of ours, restricted, that counts here."""
@@ -104,8 +111,22 @@ class Standing:
         return max(self.iterate.objective - self.certificate.bound, 0.0)
 
     @property
+    def estimate(self) -> float:
+        """What is left to gain as a model tells it; infinite where it was not asked here.
+
+        No more than is proved.
+        """
+        found, iteration = self._estimate
+        return min(found, self.gap) if iteration == self.record.iteration else math.inf
+
+    @property
+    def by_estimate(self) -> bool:
+        """Whether an estimate may end the run."""
+        return self._goal.stop == "estimate" and self.oracle.convex
+
+    @property
     def enough(self) -> float:
-        """A lower bound on the optimum that would end the run."""
+        """A lower bound on the optimum that would end the run; or an estimate of it."""
         objective = self.iterate.objective
         return objective - self._goal.tol * abs(objective)
 
@@ -157,6 +178,13 @@ class Standing:
         self.certificate = replace(self.certificate, bound=best)
         self.amend()
         return self.reached(self.certificate)
+
+    def admit_estimate(self, estimate: float) -> Status | None:
+        """Enter what a model tells of the distance to the optimum into the last row."""
+        self._estimate = estimate, self.record.iteration
+        self.amend(estimate=self.estimate)
+        ends = self.iterate.objective - self.estimate >= self.enough
+        return Status.ESTIMATE if ends and self.by_estimate else None
 
     def would_end(self, point: Point, at: WorkingSet) -> bool:
         """Whether the run would end if no variable outside the working set were violated."""
@@ -215,6 +243,7 @@ class Standing:
             self.certificate.kkt,
             status,
             self.record.trace,
+            min(self.estimate, self.gap),
         )
 
     def _append(self, **facts: Any) -> None:

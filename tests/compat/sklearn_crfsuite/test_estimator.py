@@ -197,7 +197,7 @@ def test_parameters_are_sklearn_crfsuites(peer):
     assert [(p.name, p.default) for p in ours[: len(theirs)]] == [
         (p.name, p.default) for p in theirs
     ]
-    assert [p.name for p in ours[len(theirs) :]] == ["tol", "n_jobs"]
+    assert [p.name for p in ours[len(theirs) :]] == ["tol", "stop", "n_jobs"]
     assert CRF().get_params().keys() == inspect.signature(CRF).parameters.keys()
 
 

@@ -191,7 +191,7 @@ def test_no_bound_of_a_likelihood_is_ever_above_the_optimum(seed):
 )
 def test_the_gap_closes_at_the_optimum(how):
     loss, numbers = Logistic(1), Numbers.of(25, **how)
-    result = minimize(loss.oracle(), **numbers.arguments(), tol=1e-8, max_iter=3000)
+    result = minimize(loss.oracle(), **numbers.arguments(), stop="gap", tol=1e-8, max_iter=3000)
     assert result.status is Status.GAP
     assert 0 <= result.gap <= 1e-8 * result.fun
     found = certificate(loss.oracle(), result.weights, numbers.penalty)

@@ -24,7 +24,7 @@ ENOUGH_ITERATES = 4  # before it is worth asking
 def swinging_iterates(swings, *, tol, penalty=None, best=None):
     """Take in iterates that swing about the solution, on working sets that change."""
     oracle, penalty = PROBLEM.oracle(), penalty or ElasticNet(LAM)
-    best = best or minimize(oracle, penalty=penalty, tol=1e-13, max_iter=900)
+    best = best or minimize(oracle, penalty=penalty, stop="gap", tol=1e-13, max_iter=900)
     coordinates = best.weights.coordinates
     standing = Standing(oracle, penalty, Goal(tol, 9))
     recent = RecentIterates(standing)
@@ -146,8 +146,8 @@ def test_a_look_in_vain_changes_no_iterate_and_claims_nothing():
     """The best of the variables held, while others are violated."""
     oracle = PROBLEM.oracle()
     lam = np.where(np.arange(oracle.n_coordinates) % 2 == 0, LAM, 1e6)
-    part = minimize(oracle, lam, tol=1e-13, max_iter=900)
-    best = minimize(oracle, LAM, tol=1e-12, max_iter=900)
+    part = minimize(oracle, lam, stop="gap", tol=1e-13, max_iter=900)
+    best = minimize(oracle, LAM, stop="gap", tol=1e-12, max_iter=900)
     assert best.fun < part.fun * (1 - 1e-4)
     standing = Standing(oracle, ElasticNet(LAM), Goal(1e-5, 9))
     recent = RecentIterates(standing)
@@ -199,7 +199,7 @@ def test_where_violations_have_a_price_no_average_is_needed(penalty):
 
 def test_a_whole_run_with_averages_has_the_same_optimum():
     runs = [
-        minimize(PROBLEM.oracle(), LAM, solver=settings, tol=1e-11, max_iter=900)
+        minimize(PROBLEM.oracle(), LAM, solver=settings, stop="gap", tol=1e-11, max_iter=900)
         for settings in (ProxQN(), ProxQN(draws=0.0))
     ]
     assert all(run.success for run in runs)
@@ -211,6 +211,6 @@ def test_a_whole_run_with_averages_has_the_same_optimum():
 
 
 def test_the_paper_s_settings_have_no_averages():
-    run = minimize(PROBLEM.oracle(), LAM, solver=ProxQN.paper(), tol=1e-6)
+    run = minimize(PROBLEM.oracle(), LAM, solver=ProxQN.paper(), stop="gap", tol=1e-6)
     last = run.trace[-1]
     assert last.calls["sweep"] == last.epoch  # one look an epoch, and none beside

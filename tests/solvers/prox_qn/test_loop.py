@@ -27,7 +27,7 @@ from proxqn.solvers import reference as solver_reference
 def test_the_optimum_satisfies_kkt_and_the_gap(seed, settings):
     problem = small_problem(seed)
     lam = 0.05 * lambda_max(problem.oracle())
-    result = minimize(problem.oracle(), lam, solver=settings, tol=1e-9, max_iter=5000)
+    result = minimize(problem.oracle(), lam, solver=settings, stop="gap", tol=1e-9, max_iter=5000)
     assert result.status is Status.GAP
     assert result.success
     assert 0 <= result.gap <= 1e-9 * result.fun
@@ -188,8 +188,8 @@ def test_lam_just_below_lambda_max_does_not():
 
 def test_a_warm_start_from_the_optimum_stops_at_once():
     problem = small_problem(2)
-    first = minimize(problem.oracle(), 0.5, tol=1e-8)
-    again = minimize(problem.oracle(), 0.5, tol=1e-8, x0=first.x)
+    first = minimize(problem.oracle(), 0.5, stop="gap", tol=1e-8)
+    again = minimize(problem.oracle(), 0.5, stop="gap", tol=1e-8, x0=first.x)
     assert again.success
     assert (again.nit, again.nfev, again.njev) == (0, 1, 1)
     np.testing.assert_array_equal(again.x.toarray(), first.x.toarray())
@@ -260,10 +260,10 @@ def test_steps_that_are_often_refused_do_not_stop_the_draws_from_leading_there()
 def test_a_stranger_s_loss_may_draw_its_curvature(dry):
     """Where it can, few steps are left; where it gives none, pairs alone lead there."""
     oracle = DrawingLogistic(Logistic(2, n=2000, d=60), dry=dry)
-    result = minimize(oracle, 3.0, tol=1e-10)
+    result = minimize(oracle, 3.0, stop="gap", tol=1e-10)
     assert result.status is Status.GAP
     assert kkt_residual(oracle, result.weights, ElasticNet(3.0)) <= 1e-2
     assert (result.trace[-1].calls["draw"] > 0) != dry
-    pairs_alone = minimize(oracle, 3.0, tol=1e-10, solver=ProxQN(draws=0.0))
+    pairs_alone = minimize(oracle, 3.0, stop="gap", tol=1e-10, solver=ProxQN(draws=0.0))
     assert result.fun == pytest.approx(pairs_alone.fun, rel=1e-9)
     assert result.nit <= pairs_alone.nit

@@ -75,8 +75,8 @@ def test_what_was_proved_in_single_precision_holds_less_its_rounding():
 @pytest.mark.parametrize("tol", [1e-4, 1e-8, 1e-11])
 def test_what_is_returned_is_exact(tol):
     oracle = Rounding(LOSS)
-    rounded = minimize(oracle, 4.0, tol=tol)
-    exact = minimize(Rounding(LOSS), 4.0, tol=tol, solver=ProxQN(single=False))
+    rounded = minimize(oracle, 4.0, stop="gap", tol=tol)
+    exact = minimize(Rounding(LOSS), 4.0, stop="gap", tol=tol, solver=ProxQN(single=False))
     assert rounded.success
     assert exact.success
     assert oracle.asked > 5  # it did work in single precision

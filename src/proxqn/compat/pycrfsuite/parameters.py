@@ -54,6 +54,7 @@ _C1 = Parameter("c1", float, 0.0, "The factor of the L1 penalty, c1 |w|.")
 _C2 = Parameter("c2", float, 1.0, "The factor of the L2 penalty, c2 w^2.")
 _OURS = (
     Parameter("tol", float, None, "When to stop: ChainCRF's tol (not one of CRFsuite's)."),
+    Parameter("stop", str, None, "ChainCRF's stop, estimate or gap (not one of CRFsuite's)."),
     Parameter("n_jobs", _whole, None, "Threads, -1 for all processors (not one of CRFsuite's)."),
 )
 

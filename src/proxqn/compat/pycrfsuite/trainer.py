@@ -25,7 +25,7 @@ class BaseTrainer:
     algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}, optional
         All fit the ℓ1 + ℓ2 CRF of "lbfgs"; a warning says so for the others.
     params : dict, optional
-        Parameters under CRFsuite's names, and ``tol`` and ``n_jobs``; see :meth:`params`.
+        Parameters under CRFsuite's names, and ``tol``, ``stop`` and ``n_jobs``; see :meth:`params`.
     verbose : bool, default=True
         Whether :meth:`message` prints.
 
@@ -168,6 +168,7 @@ class BaseTrainer:
             possible_transitions=chosen["feature.possible_transitions"],
             max_iterations=None if limit == UNLIMITED else limit,
             tol=chosen["tol"],
+            stop=chosen["stop"],
             n_jobs=chosen["n_jobs"],
         )
 

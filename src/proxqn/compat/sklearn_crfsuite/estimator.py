@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -37,7 +37,7 @@ _PARAMETERS = {
         "max_linesearch", "c", "error_sensitive", "averaging", "variance", "gamma",
     )
 }  # fmt: skip
-_OURS = ("tol", "n_jobs")
+_OURS = ("tol", "stop", "n_jobs")
 
 
 @final
@@ -74,7 +74,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     trainer_cls : type, optional
         A :class:`proxqn.compat.pycrfsuite.Trainer` of one's own.
     tol : float, optional
-        When to stop, as in :class:`proxqn.ChainCRF`.
+        How far above the optimum to stop, as in :class:`proxqn.ChainCRF`.
+    stop : {"estimate", "gap"}, optional
+        What is to be within ``tol``, as there: the estimated error, or the gap that is proved.
     n_jobs : int, optional
         Threads; -1 for all processors. The result does not depend on it.
 
@@ -146,6 +148,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         trainer_cls: Any = None,
         *,
         tol: float | None = None,
+        stop: Literal["estimate", "gap"] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         given = locals()
@@ -290,7 +293,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         return {k: v for k, v in state.items() if k not in ("_tagger", "_info_cached")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = {"tol": None, "n_jobs": None} | state
+        state = {"tol": None, "stop": None, "n_jobs": None} | state
         if "modelfile" in state:  # the original's, read where this module stands in for it
             state["_modelfile"] = state.pop("modelfile")
         super().__setstate__(state)

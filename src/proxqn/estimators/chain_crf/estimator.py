@@ -30,6 +30,7 @@ from proxqn.losses.chain.oracle import Pairs
 from proxqn.problem import Floats, SparseVector
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.standing import Stop
 
 
 @final
@@ -39,7 +40,7 @@ class ChainCRF(FittedChain):
     Minimises ``Σ_i -log P(y_i|x_i) + lam ‖w‖₁ + (l2/2) ‖w‖²`` over the sequences i, where
     ``P(y|x) ∝ exp(Σ_t coef_[y_t]·x_t + Σ_t transitions_[y_t, y_{t+1}])``; with ``edges``, features
     of the steps between tokens, transitions depend on the observation too. All weights are
-    penalised, so the fit ends with a duality gap: ``objective_ - gap_`` is a proven lower bound of
+    penalised, so the fit comes with a duality gap: ``objective_ - gap_`` is a proven lower bound of
     the optimum.
 
     Parameters
@@ -81,9 +82,12 @@ class ChainCRF(FittedChain):
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4
-        Stop when the duality gap is at most this fraction of the objective.
+        How far above the optimum to stop, as a fraction of the objective.
+    stop : {"estimate", "gap"}, default="estimate"
+        What is to be within ``tol``: the error as the solver estimates it, or the gap that is
+        proved, which takes several times as many iterations on text.
     max_iter : int, default=1000
-        At most this many iterations; a ``ConvergenceWarning`` tells the gap reached.
+        At most this many iterations; a ``ConvergenceWarning`` tells how far they led.
     n_jobs : int, optional
         Threads; -1 for all processors. The result does not depend on it. The steps of the solvers
         "sgd" and "bcd" follow one another and use one thread.
@@ -114,8 +118,11 @@ class ChainCRF(FittedChain):
     objective_ : float
         The penalised loss reached.
     gap_ : float
-        At most this much above the optimum; infinite where no bound is known, as with missing
-        labels.
+        At most this much above the optimum, as proved; infinite where no bound is known, as with
+        missing labels.
+    estimate_ : float
+        About this much above the optimum, as the solver estimates it; ``gap_`` where it has made no
+        estimate. No proof.
     n_iter_ : int
         Iterations made.
     trace_ : Trace
@@ -144,7 +151,7 @@ class ChainCRF(FittedChain):
     >>> from proxqn import ChainCRF
     >>> X = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
     >>> y = ["noun", "verb", "noun", "verb", "noun"]
-    >>> crf = ChainCRF(lam=0.1).fit(X, y, lengths=[3, 2])
+    >>> crf = ChainCRF(lam=0.1, stop="gap").fit(X, y, lengths=[3, 2])
     >>> crf.predict(X[:2], lengths=[2])
     array(['noun', 'verb'], dtype='<U4')
     >>> bool(crf.gap_ <= 1e-4 * crf.objective_)
@@ -200,6 +207,7 @@ class ChainCRF(FittedChain):
         sequence_id: str | None = None,
         solver: str | ProxQN = "prox-qn",
         tol: float = 1e-4,
+        stop: Stop = "estimate",
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -220,6 +228,7 @@ class ChainCRF(FittedChain):
         self.sequence_id = sequence_id
         self.solver = solver
         self.tol = tol
+        self.stop = stop
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -36,6 +36,7 @@ from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.problem import Floats, SparseVector
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
+from proxqn.solvers.standing import Stop
 
 
 @final
@@ -45,7 +46,7 @@ class HierarchicalClassifier(TreePredictor):
     Minimises ``Σ_i -log P(y_i|x_i) + lam ‖W‖₁ + (l2/2) ‖W‖²`` where a leaf's score is the sum over
     the nodes on its path, ``P(y|x) ∝ exp(Σ_{k ∈ Path(y)} coef_[k]·x)``. A weight of an inner node
     speaks for all leaves below it, so related classes share what they have in common. All weights
-    are penalised, so the fit ends with a duality gap: ``objective_ - gap_`` is a proven lower bound
+    are penalised, so the fit has a duality gap: ``objective_ - gap_`` is a proven lower bound
     of the optimum. Equal samples are merged, and neither their order nor ``n_jobs`` changes the
     result by a bit.
 
@@ -71,9 +72,12 @@ class HierarchicalClassifier(TreePredictor):
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4
-        Stop when the duality gap is at most this fraction of the objective.
+        How far above the optimum to stop, as a fraction of the objective.
+    stop : {"estimate", "gap"}, default="estimate"
+        What is to be within ``tol``: the error as the solver estimates it, or the gap that is
+        proved, which takes several times as many iterations on text.
     max_iter : int, default=1000
-        At most this many iterations; a ``ConvergenceWarning`` tells the gap reached.
+        At most this many iterations; a ``ConvergenceWarning`` tells how far they led.
     n_jobs : int, optional
         Threads; -1 for all processors. The result does not depend on it. The steps of the solvers
         "sgd" and "bcd" follow one another and use one thread.
@@ -97,8 +101,9 @@ class HierarchicalClassifier(TreePredictor):
         The tree.
     classes_ : array of shape (n_leaves,)
         The leaf names, sorted; also leaves that had no training sample.
-    objective_, gap_ : float
-        The penalised loss reached, and how far above the optimum it is at most.
+    objective_, gap_, estimate_ : float
+        The penalised loss reached; how far above the optimum it is at most, as proved, and about,
+        as the solver estimates it.
     n_iter_ : int
         Iterations made.
     trace_ : Trace
@@ -120,7 +125,7 @@ class HierarchicalClassifier(TreePredictor):
     >>> tree = Hierarchy.from_nested({"animal": ["cat", "dog"], "plant": ["oak", "fig"]})
     >>> X = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]] * 5)
     >>> y = ["cat", "dog", "oak", "fig"] * 5
-    >>> model = HierarchicalClassifier(tree, lam=0.5).fit(X, y)
+    >>> model = HierarchicalClassifier(tree, lam=0.5, stop="gap").fit(X, y)
     >>> model.predict(X[:2])
     array(['cat', 'dog'], dtype='<U3')
     >>> bool(model.gap_ <= 1e-4 * model.objective_)
@@ -139,6 +144,7 @@ class HierarchicalClassifier(TreePredictor):
         lam_intercept: float | None = None,
         solver: str | ProxQN = "prox-qn",
         tol: float = 1e-4,
+        stop: Stop = "estimate",
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -153,6 +159,7 @@ class HierarchicalClassifier(TreePredictor):
         self.lam_intercept = lam_intercept
         self.solver = solver
         self.tol = tol
+        self.stop = stop
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose

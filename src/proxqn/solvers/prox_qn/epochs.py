@@ -28,6 +28,11 @@ _FIRST_A_SAMPLE = 8  # variables
 class Epochs:
     """The tolerance of the present epoch, and its last iteration.
 
+    Attributes
+    ----------
+    cut_short : bool
+        Whether an epoch of pairs ended before it got to its tolerance.
+
     Parameters
     ----------
     cooling : float
@@ -38,17 +43,17 @@ class Epochs:
         self._cooling = cooling
         self._tolerance = math.inf  # of the violation on the working set
         self._until = math.inf  # the iteration at which to look again whatever has been reached
-        self._cut_short = False  # whether an epoch of pairs ended before its tolerance
+        self.cut_short = False
         self._drawing = False
 
     def begin(self, violation: float, iteration: int, *, drawing: bool) -> None:
         """Set the tolerance of an epoch, given the violation over all variables."""
         if self._drawing and not drawing:
             self._tolerance = math.inf  # short epochs had tightened it
-        before = self._tolerance / self._cooling if self._cut_short else self._tolerance
+        before = self._tolerance / self._cooling if self.cut_short else self._tolerance
         self._tolerance = self._cooling * min(before, violation)
         self._until = iteration + (_DRAWN_STEPS if drawing else _paired_steps(iteration))
-        self._cut_short, self._drawing = False, drawing
+        self.cut_short, self._drawing = False, drawing
 
     def end_after(self, iteration: int) -> None:
         """Look at all variables again after this iteration."""
@@ -62,7 +67,7 @@ class Epochs:
         """Whether it is time to look at all variables again."""
         if self.reached(violation):
             return True
-        self._cut_short = iteration >= self._until and not self._drawing
+        self.cut_short = iteration >= self._until and not self._drawing
         return iteration >= self._until
 
 

@@ -22,6 +22,7 @@ from proxqn.problem.sparse import SparseVector
 from proxqn.run.status import Status
 from proxqn.solvers.certificate.witness import RecentIterates
 from proxqn.solvers.curvature.model import Curvature
+from proxqn.solvers.estimate import Estimates
 from proxqn.solvers.inner import Direction, Effort
 from proxqn.solvers.line_search import Arrival
 from proxqn.solvers.prox_qn import warm_start
@@ -51,6 +52,7 @@ class Run:
     """
 
     at: WorkingSet
+    found: WorkingSet  # by the last look
     curvature: Curvature
     models: Models
     search: Search
@@ -63,6 +65,8 @@ class Run:
         self.record.clock.declare("inner", "memory")
         self.epochs = Epochs(settings.cooling)
         self.witness = RecentIterates(standing)
+        self.estimates = Estimates(standing, kernels, settings.seed)
+        self.ahead: Direction | None = None  # the next one, where it is known
         self.cold = False  # whether it starts from zero with nothing known
         self.violation = math.inf  # M̂
 
@@ -72,7 +76,7 @@ class Run:
         while status is None and not (self.depth and self.record.epoch == warm_start.EPOCHS):
             status = self._look() or self._run_epoch()
         if status in (Status.MAX_ITER, Status.CALLBACK):
-            self._say_what_is_proved()
+            self._say_what_is_known()
         return status or Status.MAX_ITER
 
     def _look(self) -> Status | None:
@@ -84,10 +88,26 @@ class Run:
         self.record.epoch += 1
         weights = self.standing.iterate.weights
         at, status = self.standing.look(self.search.point, weights, margin)
+        self.found = at
         if status is None and averaged:
             status = self._look_at_average()
         if status is None:
             self._take_in(at)
+            status = self._estimate(at)
+        return status
+
+    def _estimate(self, at: WorkingSet) -> Status | None:
+        """Ask a model of curvature how far the optimum is; at the end, prove what can be proved."""
+        cut = len(self.at) < len(at)
+        if self.depth or cut or not self.estimates.due():
+            return None
+        self.ahead = self._direction()
+        if self.ahead is None or self.estimates.far(self.at, self.ahead.d):
+            return None
+        found = self.estimates.make(self.search.point, self.at, self.models.pairs.pairs)
+        status = self.standing.admit_estimate(found)
+        if status is not None and self.precision.single:
+            self._prove_here()
         return status
 
     def _run_epoch(self) -> Status | None:
@@ -103,7 +123,7 @@ class Run:
     def _iterate(self) -> Status | None:
         """Make one step: direction, search, accept and learn. None if all went well."""
         for event in remedies(self):
-            direction = self._direction()
+            direction, self.ahead = self.ahead or self._direction(), None
             arrival = self.search.along(self.at, direction.d) if direction is not None else None
             if direction is not None and arrival is not None:
                 self._accept(direction, arrival, event)
@@ -163,7 +183,9 @@ class Run:
             at = most_at_first(at, self.oracle, settings.first_share)
         rows = self.at.positions_in(at.coordinates)
         self.at = at
-        self.curvature = self.models.extend(self.search.point, at, rows)
+        self.curvature = self.models.extend(
+            self.search.point, at, rows, finished=not self.epochs.cut_short
+        )
         drawing = self.models.drawing
         self.epochs.begin(self.violation, self.record.iteration, drawing=drawing)
 
@@ -176,6 +198,7 @@ class Run:
             or self.epochs.over(self.violation, iteration)
             or self.standing.would_end(point, self.at)
             or self.witness.would_end(point)
+            or (not self.depth and self.estimates.calls_for_a_look())
         )
 
     def _average_would_end(self) -> bool:
@@ -196,11 +219,20 @@ class Run:
         self.at = at or self.at
         return at is not None
 
-    def _say_what_is_proved(self) -> None:
-        """Certify the point that is returned, where the last row does not."""
+    def _say_what_is_known(self) -> None:
+        """Certify the point that is returned and estimate its error, unless the last row does."""
         if self.precision.single or not self.record.trace[-1].certified:
-            self.refine()
-            self.standing.look(self.search.point, self.standing.iterate.weights)
+            self._prove_here()
+        if self.oracle.convex and not math.isfinite(self.standing.estimate):
+            pairs = self.models.pairs
+            pairs.extend(self.found, self.at.positions_in(self.found.coordinates))
+            found = self.estimates.make(self.search.point, self.found, pairs.pairs)
+            self.standing.admit_estimate(found)
+
+    def _prove_here(self) -> None:
+        self.refine()
+        weights = self.standing.iterate.weights
+        self.found, _ = self.standing.look(self.search.point, weights)
 
     def _begin(self, start: SparseVector) -> Status | None:
         """Evaluate the starting point, or a sample's solution where that is worth finding."""

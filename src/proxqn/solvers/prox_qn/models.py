@@ -55,6 +55,7 @@ class Models:
     ) -> None:
         self.near = False
         self._settings, self._standing, self._depth = settings, standing, depth
+        self._forgets = settings.shrink and not settings.keep_memory
         oracle = standing.oracle
         passes = _passes(settings, oracle, depth)
         if warm is not None:
@@ -79,16 +80,19 @@ class Models:
         """Whether curvature is drawn."""
         return self._drawn.active
 
-    def extend(self, point: Point, at: WorkingSet, rows: Ints) -> Curvature:
+    def extend(
+        self, point: Point, at: WorkingSet, rows: Ints, *, finished: bool = True
+    ) -> Curvature:
         """Go to another working set, and return the model to use on it.
 
         Parameters
         ----------
         rows : array
             Where its variables were in the old one, -1 if nowhere.
+        finished : bool
+            Whether the epoch on the old one got to its tolerance.
         """
-        settings = self._settings
-        self.pairs.extend(at, rows, forget=settings.shrink and not settings.keep_memory)
+        self.pairs.extend(at, rows, forget=finished and self._forgets)
         if self._unscaled:
             self.pairs.measure_scale(point, at)
             self._unscaled = False

@@ -15,7 +15,7 @@ from proxqn.run.watch import Callback
 from proxqn.solvers.curvature.pairs import Scaling
 from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.prox_qn.loop import Run
-from proxqn.solvers.standing import Goal, Solution, Standing
+from proxqn.solvers.standing import Goal, Solution, Standing, Stop
 
 
 @final
@@ -148,11 +148,12 @@ class ProxQN:
         tol: float,
         max_iter: int,
         callback: Callback | None = None,
+        stop: Stop = "gap",
         kernels: ModuleType = _kernels,
     ) -> Solution:
-        """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``.
+        """Minimise ℓ + Ω from a start until the gap, or its estimate, is at most ``tol·f``.
 
         Ctrl-C ends the run at the last accepted iterate.
         """
-        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback, stop))
         return standing.solution(Run(self, standing, kernels).solve, start)

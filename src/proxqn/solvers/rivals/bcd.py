@@ -23,7 +23,7 @@ from proxqn.run.status import Status
 from proxqn.run.watch import Callback
 from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.rivals.needs import OneForAll, blocks_of, one_for_all
-from proxqn.solvers.standing import Goal, Iterate, Solution, Standing
+from proxqn.solvers.standing import Goal, Iterate, Solution, Standing, Stop
 
 
 @final
@@ -79,11 +79,12 @@ class BCD:
         tol: float,
         max_iter: int,
         callback: Callback | None = None,
+        stop: Stop = "gap",
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
         blocks = blocks_of(oracle, "bcd")
         numbers = one_for_all(penalty, "bcd")
-        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback, stop))
         run = _Run(self, standing, blocks, numbers)
         return standing.solution(run.solve, start)
 

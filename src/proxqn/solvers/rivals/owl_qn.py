@@ -35,7 +35,7 @@ from proxqn.solvers.curvature import scale
 from proxqn.solvers.rivals.inverse_bfgs import InverseBFGS, dot
 from proxqn.solvers.rivals.needs import refuse_bounds
 from proxqn.solvers.rivals.orthant_search import OrthantSearch, Trial
-from proxqn.solvers.standing import Goal, Iterate, Solution, Standing
+from proxqn.solvers.standing import Goal, Iterate, Solution, Standing, Stop
 from proxqn.solvers.working_set import WorkingSet
 
 _ANGLE = 1e-6  # smallest cosine between the direction and steepest descent
@@ -95,10 +95,11 @@ class OWLQN:
         tol: float,
         max_iter: int,
         callback: Callback | None = None,
+        stop: Stop = "gap",
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
         refuse_bounds(penalty, oracle.n_coordinates, "owl-qn")
-        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback, stop))
         return standing.solution(Run(self, standing).solve, start)
 
 

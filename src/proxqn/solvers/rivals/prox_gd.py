@@ -21,7 +21,7 @@ from proxqn.problem.sparse import Floats, SparseVector, union
 from proxqn.run.status import Status
 from proxqn.run.watch import Callback
 from proxqn.solvers.curvature import scale
-from proxqn.solvers.standing import Goal, Iterate, Solution, Standing
+from proxqn.solvers.standing import Goal, Iterate, Solution, Standing, Stop
 from proxqn.solvers.working_set import WorkingSet
 
 _ROUNDING = 8 * float(np.finfo(float).eps)  # relative error of a sum of losses, with room
@@ -83,9 +83,10 @@ class ProxGD:
         tol: float,
         max_iter: int,
         callback: Callback | None = None,
+        stop: Stop = "gap",
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
-        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback, stop))
         run = _Accelerated(self, standing) if self.accelerated else _Plain(self, standing)
         return standing.solution(run.solve, start)
 

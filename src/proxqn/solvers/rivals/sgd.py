@@ -23,7 +23,7 @@ from proxqn.problem.stepwise import SampleSteps
 from proxqn.run.status import Status
 from proxqn.run.watch import Callback
 from proxqn.solvers.rivals.needs import OneForAll, one_for_all, samples_of
-from proxqn.solvers.standing import Goal, Solution, Standing
+from proxqn.solvers.standing import Goal, Solution, Standing, Stop
 
 _FIRST_RATE = 0.1
 _MAX_HALVINGS = 40
@@ -83,11 +83,12 @@ class SGD:
         tol: float,
         max_iter: int,
         callback: Callback | None = None,
+        stop: Stop = "gap",
     ) -> Solution:
         """Minimise ℓ + Ω from a starting point until the gap is at most ``tol·f``."""
         samples = samples_of(oracle, "sgd")
         numbers = one_for_all(penalty, "sgd")
-        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback))
+        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback, stop))
         run = _Run(self, standing, samples, numbers)
         return standing.solution(run.solve, start)
 
