@@ -40,10 +40,11 @@ def problem(n_sequences: int, n_features: int, n_labels: int, seed: int = 0) -> 
     has_weight = rng.random((n_features, n_labels)) < SHARE
     truth = (has_weight * rng.normal(0, 0.6, (n_features, n_labels))).astype(np.float32)
     transitions = rng.normal(0, 0.5, (n_labels, n_labels))
-    labels = [
-        draw((rows @ truth).astype(float), transitions, rng)
-        for rows in np.array_split(X.reshape(n_sequences, LENGTH, -1), max(1, n_sequences // 100))
-    ]
+    labels, step = [], 100 * LENGTH
+    with threadpool_limits(1):  # its threads only wait for each other on so little
+        for first in range(0, len(X), step):
+            scores = (X[first : first + step] @ truth).astype(float)
+            labels.append(draw(scores.reshape(-1, LENGTH, n_labels), transitions, rng))
     return X, np.concatenate(labels), np.full(n_sequences, LENGTH)
 
 

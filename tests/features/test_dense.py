@@ -45,6 +45,15 @@ def test_measurements_among_many_words_are_cut_out():
     assert (X[:, 4:7] == values).all()  # not changed
 
 
+def test_a_few_numbers_among_many_words_stay_sparse():
+    values, words = embeddings_and_words()
+    X = np.concatenate([values[:, :1], words], axis=1)  # 1 and 2.7 a row
+    for given in (X, sp.csr_array(X)):
+        sparse, dense = split(given)
+        assert dense is None
+        np.testing.assert_array_equal(sparse.toarray(), X)
+
+
 def test_words_are_not_dense_however_frequent():
     words = np.ones((10, 3))
     assert split(words)[1] is None

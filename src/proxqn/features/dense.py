@@ -84,14 +84,15 @@ def split(X: sp.csr_array | NDArray[Any], known: DenseColumns | None = None) -> 
     Nothing is looked for where dense columns are known already.
 
     An array most of whose columns are dense is taken whole and not copied. Columns of ones are
-    never dense: sparse kernels have better ways with them.
+    never dense: sparse kernels have better ways with them; and where most entries are of sparse
+    columns, as in text with a few numbers, all stay sparse.
 
     Examples
     --------
     >>> sparse, dense = split(np.array([[0.5, 1.0], [0.25, 0.0]]))
     >>> sparse.nnz, dense.columns, dense.values.shape
     (0, array([0, 1]), (2, 2))
-    >>> sparse, dense = split(np.array([[0.0, 1.0, 0.0], [0.25, 0.0, 1.0]]))
+    >>> sparse, dense = split(np.array([[0.5, 0.0, 1.0], [0.25, 0.0, 0.0], [0.1, 1.0, 0.0]]))
     >>> sparse.nnz, dense.columns
     (2, array([0]))
     >>> split(np.eye(8))[1] is None
@@ -99,8 +100,9 @@ def split(X: sp.csr_array | NDArray[Any], known: DenseColumns | None = None) -> 
     """
     if known is not None:
         return sp.csr_array(X), known
-    chosen = np.flatnonzero(_real_counts(X) * _SHARE >= max(X.shape[0], 1))
-    if not len(chosen):
+    counts, n_entries = _real_counts(X)
+    chosen = np.flatnonzero(counts * _SHARE >= max(X.shape[0], 1))
+    if 2 * counts[chosen].sum() < max(n_entries, 1):
         return X if sp.issparse(X) else sp.csr_array(X), None
     if not sp.issparse(X) and 2 * len(chosen) >= X.shape[1]:
         dense = DenseColumns.of(X, np.arange(X.shape[1]))
@@ -143,18 +145,23 @@ def joined(blocks: list[sp.csr_array | NDArray[Any]]) -> Split:
     return sparse, DenseColumns(values, np.concatenate([part.columns for part in arrays]))
 
 
-def _real_counts(X: sp.csr_array | NDArray[Any]) -> Ints:
-    """Count each column's values that are neither 0 nor 1; of sparse data only if they matter."""
+def _real_counts(X: sp.csr_array | NDArray[Any]) -> tuple[Ints, int]:
+    """Count each column's values that are neither 0 nor 1, and all that are not 0.
+
+    Of sparse data only if these could be enough for dense columns.
+    """
     if sp.issparse(X):
         real = X.data != 1
-        if np.count_nonzero(real) * _SHARE < X.shape[0] or X.shape[1] > len(X.data):
-            return np.zeros(0, dtype=np.int64)
-        return np.bincount(X.indices[real], minlength=X.shape[1])
-    counts = np.zeros(X.shape[1], dtype=np.int64)
+        if 2 * np.count_nonzero(real) < X.nnz or X.shape[1] > X.nnz:
+            return np.zeros(0, dtype=np.int64), X.nnz
+        return np.bincount(X.indices[real], minlength=X.shape[1]), X.nnz
+    counts, n_entries = np.zeros(X.shape[1], dtype=np.int64), 0
     for first in range(0, len(X), _ROWS):
         rows = X[first : first + _ROWS]
-        counts += np.count_nonzero(rows, axis=0) - np.count_nonzero(rows == 1, axis=0)
-    return counts
+        present = np.count_nonzero(rows, axis=0)
+        counts += present - np.count_nonzero(rows == 1, axis=0)
+        n_entries += int(present.sum())
+    return counts, n_entries
 
 
 def _only(X: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
