@@ -86,6 +86,9 @@ def test_other_formats(cli, tmp_path, kind, data, message):
         (["--checkpoint-every", "5"], 2, "--checkpoint FILE"),
         (["--resume", "nothing.proxqn"], 66, "nothing.proxqn: no such file"),
         (["--nonsense"], 2, "No such option"),
+        (["--encoding", "foo"], 2, "no encoding 'foo' is known"),
+        (["--seed", "-1"], 2, "--seed"),
+        (["--jobs", "0"], 65, "n_jobs must be an integer other than 0"),
     ],
 )  # fmt: skip
 def test_options(cli, tmp_path, more, code, message):

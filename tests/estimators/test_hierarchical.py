@@ -247,6 +247,7 @@ def test_works_in_a_grid_search_and_survives_pickle(fitted):
     [
         ({"lam": -1.0}, None, "lam must be a finite number"),
         ({"tol": -1.0}, None, "tol must be"),
+        ({"n_jobs": 1.5}, None, "n_jobs must be an integer other than 0"),
         ({"solver": "magic"}, None, "solver must be one of"),
         ({"hierarchy": {"a": ["b"]}}, None, r"hierarchy must be a proxqn\.Hierarchy"),
         ({}, "pet", "not a leaf"),

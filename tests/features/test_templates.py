@@ -124,6 +124,9 @@ def test_kinds():
         ('U:%m[0,0,"a]', "expected a quoted pattern"),
         ('U:%m[0,0,"*"]', "expected a regular expression, but nothing before '\\*' to repeat"),
         ('U:%m[0,0,"a**"]', "nothing before '\\*'"),
+        ("U:%x[999999999,0]", "an offset and a column of at most 4 characters"),
+        (f"U:%x[-{'9' * 5000},0]", "an offset and a column of at most 4 characters"),
+        ("U:%x[0,99999]", "an offset and a column of at most 4 characters"),
         ("U:%x[@0,0]", "expected an @ offset from 1 up, or from -1 down"),
     ],
 )

@@ -32,7 +32,7 @@ def fit_options(command: _F) -> _F:
                      help="At most this many iterations."),
         click.option("--solver", default="prox-qn", show_default=True,
                      help="prox-qn, prox-gd, owl-qn, sgd or bcd."),
-        click.option("--seed", type=int, default=0, show_default=True,
+        click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True,
                      help="Of the order of coordinate descent in prox-qn."),
         click.option("--jobs", type=int, default=1, show_default=True,
                      help="Threads; -1 for all processors. The model does not depend on it."),

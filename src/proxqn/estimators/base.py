@@ -28,6 +28,9 @@ from proxqn.solvers.standing import Stop
 
 Coefficients = TypeVar("Coefficients")
 
+_MOST_JOBS = (
+    1024  # the result does not depend on it, and threads beyond the processors gain nothing
+)
 _NOT_CONVEX = "with labels missing the loss is not convex, and no duality gap exists"
 
 
@@ -59,6 +62,7 @@ def check_settings(estimator: PenalisedEstimator) -> None:
         )
     if not isinstance(max_iter, int | np.integer) or max_iter < 0:
         raise ValueError(f"max_iter must be an integer, 0 or above, got {max_iter!r}.")
+    resolve_n_jobs(estimator.n_jobs)
     if isinstance(estimator.solver, str) and estimator.solver not in SOLVERS:
         raise ValueError(
             f"solver must be one of {', '.join(map(repr, SOLVERS))} or a settings object such as "
@@ -109,7 +113,13 @@ def pickled(state: dict[str, Any]) -> dict[str, Any]:
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads: None is 1, -1 is all processors, as in scikit-learn."""
-    return int(effective_n_jobs(n_jobs))
+    wanted: Any = n_jobs
+    if wanted is not None and (not isinstance(wanted, int | np.integer) or wanted == 0):
+        raise ValueError(
+            f"n_jobs must be an integer other than 0, or None, got {n_jobs!r}. It is the number of "
+            "threads; -1 is all processors."
+        )
+    return min(int(effective_n_jobs(n_jobs)), _MOST_JOBS)
 
 
 def solve(

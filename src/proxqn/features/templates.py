@@ -248,6 +248,7 @@ class Templates(Sequence[Template]):
 
 
 _INDEX = re.compile(r"\[(@?)([+-]?\d+),(\d+)")
+_DIGITS = 4  # of an offset, its sign among them: each farther place has a marker of its own
 _PATTERN = re.compile(r',"((?:[^"\\]|\\.)*)"')
 
 
@@ -278,6 +279,8 @@ def _parse_command(
     if index is None:
         _fail(source, line, text, f"[offset,column] after {text[at : at + 2]}, as in %x[-1,0]")
     absolute, row, column = index.groups()
+    if len(row) > _DIGITS or len(column) > _DIGITS:
+        _fail(source, line, text, f"an offset and a column of at most {_DIGITS} characters")
     if absolute and int(row) == 0:
         _fail(source, line, text, "an @ offset from 1 up, or from -1 down")
     end = index.end()

@@ -133,6 +133,8 @@ PARAMETERS = {
     "l2 negative": ({"l2": -1.0}, "l2 must be a finite number, 0 or above, got -1.0"),
     "tol negative": ({"tol": -1e-3}, "tol must be a finite number, 0 or above, got -0.001"),
     "tol NaN": ({"tol": np.nan}, "tol must be a finite number"),
+    "n_jobs a word": ({"n_jobs": "2"}, "n_jobs must be an integer other than 0, or None, got '2'"),
+    "n_jobs 0": ({"n_jobs": 0}, "n_jobs must be an integer other than 0"),
     "max_iter": ({"max_iter": 1.5}, "max_iter must be an integer, 0 or above, got 1.5"),
     "pairs": ({"pairs": "some"}, "pairs must be 'all' or 'observed', got 'some'"),
     "solver": ({"solver": "newton"}, "solver must be one of 'prox-qn'.*got 'newton'"),

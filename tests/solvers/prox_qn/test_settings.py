@@ -34,6 +34,8 @@ def test_the_papers_settings_are_the_papers():
         ({"max_inner": 0}, "max_inner must be 1 or above, got 0"),
         ({"cooling": 1.0}, "cooling must lie between 0 and 1, got 1.0"),
         ({"cooling": 0.0}, "cooling must lie between 0 and 1, got 0.0"),
+        ({"seed": -1}, "seed must be an integer from 0 .* got -1"),
+        ({"seed": 0.5}, "seed must be an integer"),
         ({"gamma": 0.0}, "gamma must be a finite number above 0"),
         ({"gamma": math.inf}, "gamma must be a finite number above 0"),
     ],

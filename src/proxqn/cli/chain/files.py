@@ -90,7 +90,8 @@ def reading_options(command: _F) -> _F:
                      help="Lines that begin with this are left out."),
         click.option("--label", type=click.Choice(CONLLU_COLUMNS), default=None,
                      help="CoNLL-U: the column to predict; UPOS by default."),
-        click.option("--encoding", default=None, help="UTF-8 by default."),
+        click.option("--encoding", default=None, callback=_known_encoding,
+                     help="UTF-8 by default."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -99,6 +100,16 @@ def reading_options(command: _F) -> _F:
 
 def _unescape(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     return None if value is None else value.replace("\\t", "\t")
+
+
+def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    try:
+        b"".decode(value or "utf-8")
+    except LookupError:
+        raise click.BadParameter(
+            f"no encoding {value!r} is known; utf-8 and latin-1 are."
+        ) from None
+    return value
 
 
 def require_labels(records: Iterator[SequenceRecord], source: str) -> Iterator[SequenceRecord]:

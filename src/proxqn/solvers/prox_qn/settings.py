@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import final
 
+import numpy as np
+
 from proxqn import _kernels
 from proxqn.problem.oracle import Oracle
 from proxqn.problem.penalty import Penalty
@@ -108,6 +110,8 @@ class ProxQN:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.seed, int | np.integer) and 0 <= self.seed < 2**63):
+            raise ValueError(f"seed must be an integer from 0 to 2**63 - 1, got {self.seed!r}.")
         for name in ("memory", "max_inner"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or above, got {getattr(self, name)!r}.")
