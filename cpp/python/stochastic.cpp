@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "python/arrays.hpp"
+#include "stochastic/build.hpp"
 #include "stochastic/chain_saga.hpp"
 #include "stochastic/tree_saga.hpp"
 
@@ -21,31 +23,56 @@ static auto* pointer(const std::optional<A>& a) {
   return a ? a->data() : nullptr;
 }
 
-// Arrays that a kernel reads: kept alive with it.
-struct BlockArrays {
-  I64 block_start, row_start, entry_start;
-  I32 columns;
-  std::optional<F64> values;
-  I64 list_start;
-  I32 list_column;
-  I64 list_entry;
-  I32 list_row;
-  std::optional<F64> list_value, weights;
-  stochastic::BlockData data(std::int64_t n_columns) const {
-    return {static_cast<std::int64_t>(block_start.shape(0)) - 1,
-            n_columns,
-            block_start.data(),
-            row_start.data(),
-            entry_start.data(),
-            columns.data(),
-            pointer(values),
-            list_start.data(),
-            list_column.data(),
-            list_entry.data(),
-            list_row.data(),
-            pointer(list_value),
-            pointer(weights)};
+// The blocks of some columns' entries; arrays that are given are kept alive with it.
+class SagaBlocks {
+ public:
+  SagaBlocks(I64 start, I32 slots, I64 value_start, F64 values, I64 kept, I32 slot_row,
+             I64 block_start, I64 row_start, std::optional<F64> weights)
+      : block_start_(block_start), row_start_(row_start), weights_(weights),
+        n_columns_(static_cast<std::int64_t>(kept.shape(0))) {
+    const auto n_blocks = static_cast<std::int64_t>(block_start.shape(0)) - 1;
+    std::vector<std::int64_t> first_row;
+    for (std::int64_t b = 0; b <= n_blocks; ++b)
+      first_row.push_back(row_start.data()[block_start.data()[b]]);
+    const stochastic::ColumnData data{start.data(), slots.data(), value_start.data(), values.data(),
+                                      kept.data(),  n_columns_,   slot_row.data()};
+    nb::gil_scoped_release release;
+    built_ = stochastic::build_blocks(data, first_row.data(), n_blocks);
   }
+  stochastic::BlockData data() const {
+    return {static_cast<std::int64_t>(block_start_.shape(0)) - 1,
+            n_columns_,
+            block_start_.data(),
+            row_start_.data(),
+            built_.entry_start.data(),
+            built_.columns.data(),
+            built_.values.empty() ? nullptr : built_.values.data(),
+            built_.list_start.data(),
+            built_.list_column.data(),
+            built_.list_entry.data(),
+            built_.list_row.data(),
+            built_.list_value.empty() ? nullptr : built_.list_value.data(),
+            pointer(weights_)};
+  }
+  Array<std::int64_t> occurrences() const {
+    std::vector<std::int64_t> found(n_columns_, 0);
+    for (const auto c : built_.list_column) ++found[c];
+    return to_numpy(std::move(found));
+  }
+  Array<double> typical_curvatures(F64 u) const {
+    return to_numpy(stochastic::typical_curvatures(data(), u.data()));
+  }
+  Array<std::int32_t> columns_of(std::int64_t block) const {
+    const auto& at = built_.list_start;
+    const auto& from = built_.list_column;
+    return to_numpy(std::vector(from.begin() + at[block], from.begin() + at[block + 1]));
+  }
+
+ private:
+  I64 block_start_, row_start_;
+  std::optional<F64> weights_;
+  std::int64_t n_columns_;
+  stochastic::BuiltBlocks built_;
 };
 
 struct MemoryArrays {
@@ -55,7 +82,6 @@ struct MemoryArrays {
   F64 rate, share;
   F64s lam, l2, lower, upper;
   std::int64_t n_own;
-  std::int64_t n_columns() const { return static_cast<std::int64_t>(w.shape(0)) - n_own; }
   stochastic::Memory memory() {
     const auto width = static_cast<std::int64_t>(w.shape(1));
     return {width,
@@ -74,11 +100,10 @@ struct MemoryArrays {
 template <class Model>
 class SagaKernel {
  public:
-  SagaKernel(BlockArrays blocks, MemoryArrays memory, Model&& model)
-      : blocks_(std::move(blocks)), memory_(std::move(memory)),
-        saga_(std::move(model), blocks_.data(memory_.n_columns())) {}
+  SagaKernel(const SagaBlocks& blocks, MemoryArrays memory, Model&& model)
+      : blocks_(blocks), memory_(std::move(memory)), saga_(std::move(model), blocks_.data()) {}
   std::tuple<double, double> visit(I64 order, std::int64_t test_every, double caution, int n_jobs) {
-    const auto data = blocks_.data(memory_.n_columns());
+    const auto data = blocks_.data();
     auto memory = memory_.memory();
     stochastic::Steps steps{order.data(), static_cast<std::int64_t>(order.shape(0)), test_every,
                             caution, n_jobs};
@@ -88,17 +113,17 @@ class SagaKernel {
   }
 
  private:
-  BlockArrays blocks_;
+  const SagaBlocks& blocks_;  // kept alive by Python
   MemoryArrays memory_;
   stochastic::Saga<Model> saga_;
 };
 
 class ChainSagaKernel : public SagaKernel<stochastic::ChainModel> {
  public:
-  ChainSagaKernel(const BlockArrays& blocks, const MemoryArrays& memory, std::int64_t n_labels,
+  ChainSagaKernel(const SagaBlocks& blocks, const MemoryArrays& memory, std::int64_t n_labels,
                   I32 labels)
       : SagaKernel(blocks, memory,
-                   {chain::PairFactors(n_labels), blocks.row_start.data(), labels.data()}),
+                   {chain::PairFactors(n_labels), blocks.data().row_start, labels.data()}),
         labels_(labels) {}
 
  private:
@@ -107,7 +132,7 @@ class ChainSagaKernel : public SagaKernel<stochastic::ChainModel> {
 
 class TreeSagaKernel : public SagaKernel<stochastic::TreeModel> {
  public:
-  TreeSagaKernel(const BlockArrays& blocks, const MemoryArrays& memory, I32 parent, I32 leaf_nodes,
+  TreeSagaKernel(const SagaBlocks& blocks, const MemoryArrays& memory, I32 parent, I32 leaf_nodes,
                  I32 leaves)
       : SagaKernel(blocks, memory,
                    {rivals::TreeSoftmax(parent.shape(0), leaf_nodes.shape(0), parent.data(),
@@ -125,19 +150,13 @@ static void def_visit(nb::class_<Kernel>& c) {
 }
 
 void bind_stochastic(nb::module_& m) {
-  nb::class_<BlockArrays>(m, "SagaBlocks")
-      .def(
-          "__init__",
-          [](BlockArrays* made, I64 block_start, I64 row_start, I64 entry_start, I32 columns,
-             std::optional<F64> values, I64 list_start, I32 list_column, I64 list_entry,
-             I32 list_row, std::optional<F64> list_value, std::optional<F64> weights) {
-            new (made)
-                BlockArrays{block_start, row_start,  entry_start, columns,    values, list_start,
-                            list_column, list_entry, list_row,    list_value, weights};
-          },
-          "block_start"_a, "row_start"_a, "entry_start"_a, "columns"_a, "values"_a.none(),
-          "list_start"_a, "list_column"_a, "list_entry"_a, "list_row"_a, "list_value"_a.none(),
-          "weights"_a.none());
+  nb::class_<SagaBlocks>(m, "SagaBlocks")
+      .def(nb::init<I64, I32, I64, F64, I64, I32, I64, I64, std::optional<F64>>(), "start"_a,
+           "slots"_a, "value_start"_a, "values"_a, "kept"_a, "slot_row"_a, "block_start"_a,
+           "row_start"_a, "weights"_a.none())
+      .def("occurrences", &SagaBlocks::occurrences)
+      .def("typical_curvatures", &SagaBlocks::typical_curvatures, "u"_a)
+      .def("columns_of", &SagaBlocks::columns_of, "block"_a);
   nb::class_<MemoryArrays>(m, "SagaMemory")
       .def(
           "__init__",
@@ -154,12 +173,12 @@ void bind_stochastic(nb::module_& m) {
           "admitted"_a.none(), "rate"_a, "share"_a, "lam"_a, "l2"_a, "lower"_a, "upper"_a,
           "n_own"_a);
   nb::class_<ChainSagaKernel> chain_saga(m, "ChainSaga");
-  chain_saga.def(nb::init<const BlockArrays&, const MemoryArrays&, std::int64_t, I32>(), "blocks"_a,
-                 "memory"_a, "n_labels"_a, "labels"_a);
+  chain_saga.def(nb::init<const SagaBlocks&, const MemoryArrays&, std::int64_t, I32>(), "blocks"_a,
+                 "memory"_a, "n_labels"_a, "labels"_a, nb::keep_alive<1, 2>());
   def_visit(chain_saga);
   nb::class_<TreeSagaKernel> tree_saga(m, "TreeSaga");
-  tree_saga.def(nb::init<const BlockArrays&, const MemoryArrays&, I32, I32, I32>(), "blocks"_a,
-                "memory"_a, "parent"_a, "leaf_nodes"_a, "leaves"_a);
+  tree_saga.def(nb::init<const SagaBlocks&, const MemoryArrays&, I32, I32, I32>(), "blocks"_a,
+                "memory"_a, "parent"_a, "leaf_nodes"_a, "leaves"_a, nb::keep_alive<1, 2>());
   def_visit(tree_saga);
 }
 

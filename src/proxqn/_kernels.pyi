@@ -594,18 +594,19 @@ class TreeBlocks:
 class SagaBlocks:
     def __init__(
         self,
+        start: Int64s,
+        slots: Int32s,
+        value_start: Int64s,
+        values: Doubles,
+        kept: Int64s,
+        slot_row: Int32s,
         block_start: Int64s,
         row_start: Int64s,
-        entry_start: Int64s,
-        columns: Int32s,
-        values: Doubles | None,
-        list_start: Int64s,
-        list_column: Int32s,
-        list_entry: Int64s,
-        list_row: Int32s,
-        list_value: Doubles | None,
         weights: Doubles | None,
     ) -> None: ...
+    def occurrences(self) -> Int64s: ...
+    def typical_curvatures(self, u: Doubles) -> Doubles: ...
+    def columns_of(self, block: int) -> Int32s: ...
 
 class SagaMemory:
     def __init__(

@@ -50,9 +50,7 @@ PENALTIES = {
 def reference(oracle, steps, penalty):
     """The same blocks and rates, gradients from the oracle restricted to a block."""
     blocks, size, n = steps.blocks, steps.reach.size, oracle.n_coordinates
-    parts = [
-        oracle.restrict(np.arange(*blocks.block_start[b : b + 2])) for b in range(blocks.n_blocks)
-    ]
+    parts = [oracle.restrict(np.arange(*blocks.start[b : b + 2])) for b in range(len(blocks))]
 
     def evaluate(block, w):
         point = parts[block].at(SparseVector.of_dense(w))
@@ -65,10 +63,9 @@ def reference(oracle, steps, penalty):
     known = row[np.arange(n) // size] >= 0
     rate[known], share[known] = np.repeat(steps.rate, size), np.repeat(steps.share, size)
     tested = np.arange(n) // size < steps.reach.n_columns
-    touched = np.zeros((blocks.n_blocks, len(row)), dtype=bool)
-    for b in range(blocks.n_blocks):
-        lists = slice(*blocks.list_start[b : b + 2])
-        touched[b, steps.reach.kept[blocks.list_column[lists]]] = True
+    touched = np.zeros((len(blocks), len(row)), dtype=bool)
+    for b in range(len(blocks)):
+        touched[b, steps.reach.kept[blocks.kernel.columns_of(b)]] = True
     touched[:, steps.reach.n_columns :] = True
     touched = np.repeat(touched, size, axis=1)[:, :n] & admitted(oracle) & known
     return ReferenceSaga(evaluate, penalty, touched, tested & known, rate, share)
@@ -94,7 +91,7 @@ def test_steps_are_those_of_the_reference(name, penalty):
     steps = oracle.stochastic(penalty).begin()
     truth = reference(oracle, steps, penalty)
     for seed in range(4):
-        order = np.random.default_rng(seed).permutation(steps.blocks.n_blocks)
+        order = np.random.default_rng(seed).permutation(len(steps.blocks))
         assert steps.epoch(seed) == pytest.approx(truth.visit(order, TEST_EVERY), rel=1e-5)
         assert steps.caution == pytest.approx(truth.caution)
         found = steps.weights().dense(oracle.n_coordinates)
@@ -121,7 +118,7 @@ def test_the_number_of_threads_changes_no_bit():
     found = []
     for n_jobs in (1, 3):
         steps = problem.oracle(n_jobs=n_jobs).stochastic(ElasticNet(1.0)).begin()
-        assert len(steps.blocks.block_start) < 5000  # several sequences each
+        assert len(steps.blocks) < 4000  # several sequences each
         found.append((steps.epoch(0), steps.epoch(1), steps.weights()))
     (one, more) = found
     assert one[:2] == more[:2]
@@ -159,3 +156,21 @@ def test_dense_columns_have_none():
     oracle = type(problem)(X, problem.labels, problem.lengths, 3).oracle()
     assert oracle.data.dense is not None
     assert oracle.stochastic(ElasticNet(0.1)) is None
+
+
+def test_rates_are_those_of_the_formula():
+    """In NumPy, of all entries at once; values and weights of the samples take part."""
+    oracle = weighted_chain()
+    steps = oracle.stochastic(ElasticNet(1e-6)).begin()
+    problem = random_chain(3, n_labels=5, n_features=20, n_sequences=60, density=0.2, binary=False)
+    problem = problem.with_weights(1)
+    X = np.abs(problem.X.toarray())[:, oracle.data.columns]
+    weight = np.repeat(problem.weight, problem.lengths)
+    block = np.repeat(np.searchsorted(steps.blocks.start, np.arange(60), "right"), problem.lengths)
+    n_c = np.array([len(np.unique(block[x > 0])) for x in X.T], dtype=float)
+    u = n_c**-0.15
+    terms = X * (weight * (X @ u))[:, np.newaxis] / u
+    h = np.stack([np.bincount(block, x, len(steps.blocks) + 1) for x in terms.T])
+    typical = 0.25 * (h**2).sum(axis=1) / h.sum(axis=1)
+    np.testing.assert_allclose(steps.rate[: len(u)], 1.0 / ((3.0 - 2.0 / n_c) * typical))
+    np.testing.assert_allclose(steps.share[: len(u)], 1.0 / n_c)

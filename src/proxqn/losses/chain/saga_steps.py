@@ -45,9 +45,7 @@ def saga_steps(data: ChainData, penalty: Penalty, reach: Reach, n_jobs: int) -> 
     row_start = np.concatenate([[0], np.cumsum(layout.lengths)]).astype(np.int64)
     slot_token = np.zeros(layout.stride, dtype=np.int32)
     slot_token[layout.token_slot] = np.arange(layout.n_tokens, dtype=np.int32)
-    blocks = SampleBlocks.of_rows(
-        data.features, slot_token, row_start, data.weights, reach.kept, n_labels
-    )
+    blocks = SampleBlocks(data.features, slot_token, row_start, data.weights, reach.kept, n_labels)
     labels = data.labels[layout.token_slot]
 
     def kernel(blocks: Any, memory: Any) -> Any:
@@ -59,7 +57,7 @@ def saga_steps(data: ChainData, penalty: Penalty, reach: Reach, n_jobs: int) -> 
         _admitted(data, reach),
         penalty,
         kernel,
-        own_curvature=float(blocks.row_weights.sum()) / blocks.n_blocks,
+        own_curvature=blocks.total_weight / len(blocks),
         n_jobs=n_jobs,
     )
 

@@ -24,13 +24,9 @@ class RowIndexed:
 
     @classmethod
     def from_features(
-        cls,
-        data: FeatureIndexed,
-        slot_row: NDArray[np.int32],
-        n_rows: int,
-        columns: Ints | None = None,
+        cls, data: FeatureIndexed, slot_row: NDArray[np.int32], n_rows: int
     ) -> RowIndexed:
-        """Transpose the data, or some of its columns, slot s being row ``slot_row[s]``."""
+        """Transpose the data, slot s being row ``slot_row[s]``."""
         counts = np.diff(data.start)
         real = data.value_start >= 0
         values: Any = np.ones(data.n_entries, dtype=np.float64 if real.any() else np.int8)
@@ -38,7 +34,7 @@ class RowIndexed:
         by_column = sp.csc_array(
             (values, slot_row[data.slots], data.start), shape=(n_rows, data.n_columns)
         )
-        by_row = (by_column if columns is None else by_column[:, columns]).tocsr()
+        by_row = by_column.tocsr()
         return cls(
             by_row.indptr.astype(np.int64),
             by_row.indices.astype(np.int32),

@@ -68,8 +68,8 @@ class SagaSteps(StochasticSteps):
         self.reach, self.blocks = reach, blocks
         self._n_jobs, self.caution = n_jobs, 1.0
         self._rows = WeightRows(len(reach.columns), reach.size)
-        n_c = np.maximum(blocks.blocks_of_columns(), 1.0)
-        every = np.full(reach.n_own, float(blocks.n_blocks))
+        n_c = np.maximum(blocks.kernel.occurrences(), 1.0)
+        every = np.full(reach.n_own, float(len(blocks)))
         own_rates = rates(np.full(reach.n_own, KAPPA * own_curvature), every)
         self.rate: Floats = np.concatenate([column_rates(blocks, kappa * KAPPA), own_rates])
         self.share: Floats = 1.0 / np.concatenate([n_c, every])
@@ -77,8 +77,8 @@ class SagaSteps(StochasticSteps):
         memory = _kernels.SagaMemory(
             self._rows.array,
             aligned_zeros(self._rows.array.shape),
-            np.zeros((int(blocks.row_start[-1]), self._rows.width), dtype=np.float32),
-            np.zeros((blocks.n_blocks, reach.n_own * self._rows.width), dtype=np.float32),
+            np.zeros((blocks.n_rows, self._rows.width), dtype=np.float32),
+            np.zeros((len(blocks), reach.n_own * self._rows.width), dtype=np.float32),
             None if admitted is None else _bits(admitted, self._rows.width),
             self.rate,
             self.share,
@@ -88,11 +88,11 @@ class SagaSteps(StochasticSteps):
             upper,
             reach.n_own,
         )
-        self.kernel = kernel(blocks.compiled(), memory)
+        self.kernel = kernel(blocks.kernel, memory)
 
     def epoch(self, seed: int) -> float:
         """Visit every block once, in random order."""
-        order = np.random.default_rng(seed).permutation(self.blocks.n_blocks)
+        order = np.random.default_rng(seed).permutation(len(self.blocks))
         loss, self.caution = self.kernel.visit(order, TEST_EVERY, self.caution, self._n_jobs)
         return float(loss)
 

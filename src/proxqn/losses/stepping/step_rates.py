@@ -29,12 +29,9 @@ _FAVOUR = 0.15  # q: 0.1 to 0.3 do as well
 
 def column_rates(blocks: SampleBlocks, kappa: float) -> Floats:
     """Return the rate of each column; 0 where nothing is curved."""
-    n_c = np.maximum(blocks.blocks_of_columns(), 1.0)
+    n_c = np.maximum(blocks.kernel.occurrences(), 1.0)
     u = n_c**-_FAVOUR
-    h, column = blocks.column_sums(blocks.row_weights * blocks.row_sums(u)), blocks.list_column
-    total, squares = (np.bincount(column, x, blocks.n_columns) for x in (h, h * h))
-    typical = np.divide(squares, total, out=np.zeros_like(total), where=total > 0.0)
-    return rates(kappa * typical / u, n_c)
+    return rates(kappa * blocks.kernel.typical_curvatures(u) / u, n_c)
 
 
 def rates(curvature: Floats, n_c: Floats) -> Floats:

@@ -28,7 +28,7 @@ def saga_steps(data: TreeData, penalty: Penalty, reach: Reach, n_jobs: int) -> S
     """Return steps on the weights within reach."""
     n, tree = len(data), data.hierarchy
     every, ends = np.arange(n, dtype=np.int32), np.arange(n + 1, dtype=np.int64)
-    blocks = SampleBlocks.of_rows(data.by_feature, every, ends, data.weights, reach.kept)
+    blocks = SampleBlocks(data.by_feature, every, ends, data.weights, reach.kept)
 
     def kernel(blocks: Any, memory: Any) -> Any:
         return _kernels.TreeSaga(blocks, memory, tree.parent, tree.leaf_nodes, data.leaves)
