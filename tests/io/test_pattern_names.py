@@ -17,6 +17,9 @@ from proxqn.io.pattern_names import Translation
         ("*1:%x[-2,0]", "*1:_B-2", ["*1:_x-2"]),
         ("B1:%x[1,0]", "B1:_B+1", ["b1:_x+1"]),
         ("U00:%x[-1,0]", "U00:_B-1x", ["u00:_B-1x"]),
+        ("U00:%x[-1,0]", "U00:_B-2", ["u00:_B-2"]),  # texts that only look like marks
+        ("U00:%x[-1,0]", "U00:_B+1", ["u00:_B+1"]),
+        ("U00:%x[-1,0]\nU00:%x[1,0]", "U00:_B+1", ["u00:_x+1"]),
     ],
 )
 def test_to_wapiti(template, name, expected):
@@ -30,6 +33,7 @@ def test_to_wapiti(template, name, expected):
         ("u00:%x[-6,0]/%x[1,0]", "u00:_x-#/_x+1", ["U00:_B-5/_B+1", "U00:_B-6/_B+1"]),
         ("*1:%x[-2,0]", "*1:_x-2", ["U*1:_B-2", "B*1:_B-2"]),
         ("b", "b", ["B"]),
+        ("u00:%x[-2,0]", "u00:_x-#", ["U00:_x-#"]),
     ],
 )
 def test_to_crfpp(template, name, expected):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +19,9 @@ from proxqn.io.imported_chain import imported_chain
 from proxqn.io.pattern_model import Blocks, PatternModel
 from proxqn.io.pattern_names import Translation
 
-__all__ = ["chain_of", "pattern_model_of"]
+__all__ = ["PLAIN", "chain_of", "pattern_model_of"]
 
-_PLAIN = "b"  # what stands for plain transitions where data hold the features themselves
+PLAIN: Final = "b"  # what stands for plain transitions where data hold the features themselves
 
 
 def chain_of(model: PatternModel, path: str | os.PathLike[str] = "the model") -> ChainCRF:
@@ -56,13 +56,13 @@ def _plain_names(model: PatternModel, path: str | os.PathLike[str]) -> Any:
     wrong = [
         name
         for name, of_steps in zip(model.names, model.blocks.of_steps.tolist(), strict=True)
-        if of_steps and name != _PLAIN
+        if of_steps and name != PLAIN
     ]
     if wrong:
         raise ForeignFileError(
             path,
             f"has no patterns, and observations of steps such as {wrong[0][:40]!r}; expected the "
-            f"plain {_PLAIN!r} alone. Train with patterns.",
+            f"plain {PLAIN!r} alone. Train with patterns.",
         )
     return model.blocks.of_steps
 

@@ -50,9 +50,9 @@ class Translation:
         self._exchanges = templates.dialect is not to
         if self._exchanges and to is Dialect.WAPITI and any(map(_looks_inside, templates)):
             warnings.warn(
-                "Wapiti's %t, %m and %X know bytes, the model's know characters: texts beyond "
-                "ASCII get other features there. Templates.parse(text, dialect='wapiti') trains "
-                "on what Wapiti sees.",
+                "Wapiti's %t, %m and %X know bytes, the model's know characters, and what stands "
+                "beyond the ends differs: texts beyond ASCII, and ends, may get other features "
+                "there. Templates.parse(text, dialect='wapiti') trains on what Wapiti sees.",
                 stacklevel=4,
             )
         self._mark = "_B" if templates.dialect is Dialect.CRFPP else "_x"
@@ -68,14 +68,18 @@ class Translation:
 
     def names(self, name: str) -> list[str]:
         """Return what the program calls a feature: several where its stand-ins are finer."""
-        found = [name]
-        if self._exchanges and self._mark in name:
-            for template, form in self._forms:
-                pieces = form.fullmatch(name)
-                if pieces:
-                    found = list(self._exchanged(template, pieces.groups()))
-                    break
+        found = self._with_marks(name) if self._exchanges and self._mark in name else [name]
         return [letters for one in found for letters in self._letters(one)]
+
+    def _with_marks(self, name: str) -> list[str]:
+        """Exchange the stand-ins; of templates that make the same names one is enough."""
+        for template, form in self._forms:
+            pieces = form.fullmatch(name)
+            if pieces:
+                found = list(self._exchanged(template, pieces.groups()))
+                if found != [name]:
+                    return found
+        return [name]
 
     def _letters(self, text: str) -> list[str]:
         if self.to is Dialect.WAPITI:
@@ -94,17 +98,17 @@ class Translation:
 
     def _others(self, piece: str, command: Command) -> list[str]:
         """Return the program's stand-ins for one of ours; any other text as it is."""
-        if not (piece.startswith(self._mark) and _rows(command)):
-            return [piece]
         sign, distance = piece[2:3], piece[3:]
-        if sign not in ("-", "+") or not (distance.isdecimal() or distance == "#"):
+        farthest = abs(command.row) if sign in _directions(command) else 0
+        if not piece.startswith(self._mark):
             return [piece]
-        if self.to is Dialect.WAPITI:
-            place = -int(distance) if sign == "-" else int(distance) - 1
-            return [Dialect.WAPITI.marker(place, 0)]
-        farthest = abs(command.row)
-        steps = range(5, farthest + 1) if distance == "#" else [int(distance)]
-        return [f"_B{sign}{step}" for step in steps]
+        if distance == "#":
+            return [f"_B{sign}{step}" for step in range(5, farthest + 1)] or [piece]
+        if not distance.isdecimal() or int(distance) > farthest:
+            return [piece]
+        if self.to is Dialect.CRFPP:
+            return [f"_B{piece[2:]}"]
+        return [self.to.marker(-int(distance) if sign == "-" else int(distance) - 1, 0)]
 
 
 def _check(template: Template, to: Dialect) -> None:
@@ -131,8 +135,15 @@ def _looks_inside(template: Template) -> bool:
 
 
 def _rows(command: Command) -> bool:
-    """Whether a command may look beyond the ends of a sequence."""
+    """Whether a command may look beyond the ends of a sequence, and give what stands there."""
     return command.row != 0 and command.pattern is None
+
+
+def _directions(command: Command) -> str:
+    """Return the signs of the places beyond the ends that it may look at; no sign is the token."""
+    if not _rows(command):
+        return " "
+    return "-" if (command.row < 0) else "+"
 
 
 def _form(template: Template, mark: str) -> re.Pattern[str]:

@@ -149,3 +149,14 @@ def test_a_fit_ends_where_the_objective_hardly_falls(tmp_path):
     counts = [sum("obj=" in line for line in done.stderr.splitlines()) for done in (long, short)]
     assert counts[1] < counts[0]
     assert "the objective fell by less than 0.0001" in short.stderr
+
+
+def test_models_without_patterns_label_data_that_hold_the_features(tmp_path):
+    """As Wapiti does; the step into each token has its transitions by the feature b."""
+    strings = b"#rdr#0/0/0\n#qrk#2\n1:A,\n1:B,\n#qrk#3\n2:ux,\n2:uy,\n1:b,\n"
+    (tmp_path / "m").write_bytes(b"#mdl#2#3\n" + strings + b"0=1.5\n3=0.5\n5=2.25\n")
+    done = run("wapiti", "label", "-s", "-m", tmp_path / "m", stdin=b"ux b\nuy b\n")
+    assert done.stdout == "# 0 4.250000\nux b\tA\tA/1.500000\nuy b\tB\tB/2.750000\n\n"
+    done = run("wapiti", "label", "-m", tmp_path / "m", stdin=b"ux b\nuy\n")
+    assert done.exit_code == Exit.DATA
+    assert "line 2: expected 'b' among the features" in done.stderr

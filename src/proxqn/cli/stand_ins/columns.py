@@ -25,8 +25,10 @@ class RawSequence:
     lines: list[bytes]  # without their ends
     rows: list[list[bytes]]
 
-    def features(self, n_columns: int) -> list[list[str]]:
-        """Return the columns that templates read; refuse a row with fewer."""
+    def features(self, n_columns: int | None) -> list[list[str]]:
+        """Return the columns that templates read, or all; refuse a row with fewer."""
+        if n_columns is None:
+            return [[text_of(cell) for cell in row] for row in self.rows]
         for i, row in enumerate(self.rows):
             if len(row) < n_columns:
                 problem = f"expected {n_columns} columns at least, got {len(row)}"

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from proxqn.cli.stand_ins.columns import RawSequence
 from proxqn.estimators.inference.n_best import best_paths
-from proxqn.io.pattern_chain import chain_of
+from proxqn.io.pattern_chain import PLAIN, chain_of
 from proxqn.io.pattern_model import PatternModel
+from proxqn.io.readers import DataFileError
 from proxqn.problem import Floats
 
 
@@ -34,12 +35,20 @@ class Labeller:
         place = {label: i for i, label in enumerate(self.crf.classes_.tolist())}
         self._place = np.array([place[label] for label in model.labels])  # of the file's labels
         self._number = np.argsort(self._place)  # in the file, of our labels
-        self._n_columns = 0 if model.templates is None else model.templates.n_columns
+        self._n_columns = None if model.templates is None else model.templates.n_columns
+        self._has_plain_name = model.templates is None and PLAIN in model.names
 
     def encoded(self, batch: Sequence[RawSequence]) -> Any:
         """Make features of sequences."""
+        rows = [sequence.features(self._n_columns) for sequence in batch]
+        if self._has_plain_name:  # the data hold the features: each step has to ask for transitions
+            for sequence, features in zip(batch, rows, strict=True):
+                for i, row in enumerate(features[1:], 1):
+                    if PLAIN not in row:
+                        problem = f"expected {PLAIN!r} among the features, as in the other lines"
+                        raise DataFileError(sequence.source, sequence.line + i, problem)
         encoder: Any = self.crf.encoder_
-        return encoder.transform([sequence.features(self._n_columns) for sequence in batch])
+        return encoder.transform(rows)
 
     def best(self, encoded: Any, n: int, forced: Any = None) -> list[list[Path]]:
         """Return the n best labellings, with the sums of weights as scores."""
