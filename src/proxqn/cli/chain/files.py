@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, TypeVar, final
 
@@ -104,7 +105,8 @@ def _unescape(_: click.Context, __: click.Parameter, value: str | None) -> str |
 
 def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     try:
-        b"".decode(value or "utf-8")
+        with suppress(UnicodeError):  # a letter of UTF-8 is none in all of them
+            b"a".decode(value or "utf-8")
     except LookupError:
         raise click.BadParameter(
             f"no encoding {value!r} is known; utf-8 and latin-1 are."
