@@ -58,7 +58,7 @@ def paper(n_jobs: int) -> Table:
     oracle = paper_size_oracle(n_jobs)
     prepared = time.perf_counter() - started
     cpu = time.process_time()
-    result = minimize(oracle, 1.0, tol=1e-4)
+    result = minimize(oracle, 1.0, tol=1e-4, stop="gap")
     cpu = time.process_time() - cpu
     last, objective = result.trace[-1], result.trace.column("objective")
     seconds = result.trace.column("seconds")

@@ -48,6 +48,7 @@ def run(task: Task) -> dict[str, Any]:
             l2=case.l2,
             solver=settings,
             tol=TOL,
+            stop="gap",
             max_iter=MAX_ITERATIONS,
             callback=watcher,
         )

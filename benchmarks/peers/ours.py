@@ -76,6 +76,7 @@ def train(
         lam,
         solver=_solver(solver),
         tol=tol,
+        stop="gap",
         max_iter=NO_LIMIT if max_iterations is None else max_iterations,
         callback=watcher,
     )

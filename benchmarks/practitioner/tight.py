@@ -39,7 +39,7 @@ def measure(n_sentences: int = 1000, max_iter: int = 3000) -> dict[str, Any]:
     wall, cpu = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is among the results
-        ours = ChainCRF(LAM, pairs="observed", tol=1e-6, max_iter=max_iter)
+        ours = ChainCRF(LAM, pairs="observed", tol=1e-6, stop="gap", max_iter=max_iter)
         ours.fit(train.X, y, train.lengths)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     flags = [flag for item in STOP.items() for flag in ("--param", "{}={}".format(*item))]

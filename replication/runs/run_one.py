@@ -60,6 +60,7 @@ def run_one(
         plan.lam,
         solver=solver,
         tol=plan.tol,
+        stop="gap",
         max_iter=_NO_LIMIT,
         callback=observer,
     )

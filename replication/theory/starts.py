@@ -53,6 +53,7 @@ def study(problem: TheoryProblem, per_scale: int, seed: int) -> list[Group]:
                     x0=scale * rng.normal(size=d) * (rng.random(d) < (0.1 if k % 2 else 1.0)),
                     solver=solver,
                     tol=TOL,
+                    stop="gap",
                     max_iter=_MAX_ITER,
                 )
                 for k in range(per_scale)

@@ -133,6 +133,7 @@ def _run(problem: TheoryProblem, solver: Solver, U: Floats, best: Optimum, max_i
         problem.lam,
         solver=solver,
         tol=0.0,
+        stop="gap",
         max_iter=max_iter,
         callback=iterates,
     )
