@@ -44,7 +44,8 @@ def optimum(problem: TheoryProblem, solver: str | Solver = "prox-qn") -> Optimum
         If a sign changes on the way: then the solver's result was not close enough.
     """
     labelings, lam = problem.labelings, problem.lam
-    found = minimize(problem.oracle, lam, solver=solver, tol=1e-11, stop="gap", max_iter=20_000).x.toarray()
+    tight = {"tol": 1e-11, "stop": "gap", "max_iter": 20_000}
+    found = minimize(problem.oracle, lam, solver=solver, **tight).x.toarray()
     w = _newton(labelings, lam, found)
     g = labelings.gradient(w)
     support = np.flatnonzero(w)
