@@ -4,6 +4,8 @@
 #   make fuzz   the property tests on new random examples
 #   make fuzz-files  damaged model files of other programs, a million of each
 #   make stand-ins-peers  Wapiti, CRF++ and proxqn label with each other's models (a minute of processor)
+#   make stand-ins  programs written for pycrfsuite and sklearn_crfsuite, unchanged, with our modules in their place
+#               (PROXQN_PEERS=folder of the programs; PARTS="suites parsers examples")
 #   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes;
 #               bench-all: all problems and peers (hours); bench-pages: picture and report of the kept runs;
 #               bench-ablation: the solver without each of its ideas, and docs/ablation.md (an hour and a half on
@@ -17,7 +19,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 CPP    := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inc')
 
-.PHONY: demo demo-all test fuzz fuzz-files stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
+.PHONY: demo demo-all test fuzz fuzz-files stand-ins stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -51,6 +53,11 @@ stand-ins-peers: $(STAMP)
 	  mkdir -p out && bash $(PEERS)/build.sh out/peers > out/peers.log 2>&1 || { tail out/peers.log; exit 1; }; \
 	  PROXQN_PEERS=out/peers $(BIN)/python -m benchmarks.pattern_programs trips --sentences $(or $(SENTENCES),150) --iterations 8; \
 	else echo "skipped: no sources of Wapiti and CRF++ in $(PEERS); name their folder with PEERS="; fi
+
+stand-ins: $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check "lxml>=5" "probableparsing" "doublemetaphone" "future" "nltk>=3.9"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "probablepeople>=0.5.6"
+	$(BIN)/python -m benchmarks.stand_ins $(PARTS)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

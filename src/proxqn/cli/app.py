@@ -15,6 +15,7 @@ _COMMANDS: Final = {
     "predict": ("proxqn.cli.predict", "Label new data with a model."),
     "evaluate": ("proxqn.cli.evaluate", "Score a model, or predictions, against true labels."),
     "inspect": ("proxqn.cli.inspect", "Show what a model has learned, and its certificate."),
+    "crfsuite": ("proxqn.cli.stand_ins.crfsuite", "Stand in for CRFsuite: learn, tag, dump."),
     "wapiti": ("proxqn.cli.stand_ins.wapiti", "Stand in for Wapiti: train, label, dump."),
     "crf_learn": ("proxqn.cli.stand_ins.crfpp", "Stand in for CRF++'s crf_learn."),
     "crf_test": ("proxqn.cli.stand_ins.crfpp", "Stand in for CRF++'s crf_test."),

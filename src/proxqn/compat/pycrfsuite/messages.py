@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -135,11 +135,13 @@ def iteration_log(send: Send, holdout: Any, inner: Any) -> IterationLog | Weight
     return WeightsLog(log, inner) if isinstance(inner, Watcher) else log
 
 
-def score_lines(y_true: list[list[str]], y_pred: list[list[str]]) -> Iterator[str]:
-    """Yield CRFsuite's lines on how well sequences were labelled."""
+def score_lines(
+    y_true: list[list[str]], y_pred: list[list[str]], labels: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield CRFsuite's lines on how well sequences were labelled, these labels first."""
     flat_true = np.array([label for y in y_true for label in y], dtype=str)
     flat_pred = np.array([label for y in y_pred for label in y], dtype=str)
-    labels = list(dict.fromkeys([*flat_true.tolist(), *flat_pred.tolist()]))
+    labels = list(dict.fromkeys([*labels, *flat_true.tolist(), *flat_pred.tolist()]))
     right = flat_true == flat_pred
     yield "Performance by label (#match, #model, #ref) (precision, recall, F1):\n"
     sums = np.zeros(3)

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+
 from proxqn.compat.attributes import attributes_of
 from proxqn.compat.pycrfsuite._dumpparser import ParsedDump
 from proxqn.compat.pycrfsuite.item_sequence import ItemSequence
@@ -111,6 +113,17 @@ class Tagger:
         if not labels or self.crf is None:
             return float(bool(labels))
         return math.exp(self.crf.log_probability([self._tokens], [labels])[0])
+
+    def score(self, yseq: Iterable[str]) -> float:
+        """Return the sum of a labelling's weights (not one of the original's methods)."""
+        model, labels = self._opened(), list(yseq)
+        if self.crf is None or self.crf.encoder_ is None or not labels:
+            return 0.0
+        place = {label: i for i, label in enumerate(model.labels)}
+        path = [place[label] for label in labels]
+        X = self.crf.encoder_.transform([self._tokens]).X
+        score = float((X @ model.state)[np.arange(len(path)), path].sum())
+        return score + float(model.transitions[path[:-1], path[1:]].sum())
 
     def marginal(self, y: str, pos: int) -> float:
         """Return the probability of a label at a position of the sequence."""
