@@ -17,6 +17,8 @@ from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, Ints
 from proxqn.problem.stepwise import StochasticOffer, StochasticSteps
 
+_HARDLY = 5.0  # times λ
+_ENTRY_COST = 10.0  # multiply-adds, in time: rows of weights are read and written all over memory
 _MOST_WEIGHTS = 2  # for each score and entry of the data: memory follows the data
 
 
@@ -26,6 +28,7 @@ class Reach:
     """These columns, and rows of weights that belong to no column, as transitions do."""
 
     kept: Ints  # columns, ascending
+    hardly_held: Ints  # those of them whose derivatives may be several times as large as λ
     n_entries: int  # of these columns
     n_columns: int  # of the data
     size: int  # weights of a column
@@ -43,9 +46,11 @@ class Reach:
     ) -> Reach:
         """Keep the columns that λ does not rule out."""
         least = 0.0 if len(penalty.unpenalised) else penalty.least
-        kept = np.flatnonzero(_column_sizes(data, slot_weights) > least)
+        sizes = _column_sizes(data, slot_weights)
+        kept = np.flatnonzero(sizes > least)
         n_entries = int(np.diff(data.start)[kept].sum())
-        return cls(kept, n_entries, data.n_columns, size, n_own)
+        hardly_held = np.flatnonzero(sizes > _HARDLY * least)
+        return cls(kept, hardly_held, n_entries, data.n_columns, size, n_own)
 
     @property
     def columns(self) -> Ints:
@@ -65,7 +70,7 @@ class Reach:
         room = n_rows * self.size + self.n_entries
         if len(self.columns) * self.size > _MOST_WEIGHTS * room:
             return None
-        cost = pass_cost + 3.0 * self.n_entries * self.size  # scores, sums, steps
+        cost = pass_cost + _ENTRY_COST * self.n_entries * self.size
         return StochasticOffer(cost, n_weights, n_rows, begin)
 
 
