@@ -46,7 +46,7 @@ _SETTLED = 0.1  # of the promise: a turn that adds less is the last
 _CLOSE = 1e-3  # of the violation: how closely coordinate descent solves
 _SHORTER = 1.0, 0.5, 0.25, 0.1, 0.03  # of a step of conjugate gradients
 _APART, _LATE = 16, 0.1  # iterations between estimates; of the iterations so far, if that is more
-_FEW_PAIRS = 5  # tell nothing
+_FEW_PAIRS = 10  # tell nothing
 _PAIRS_TELL = 3.0  # times more is true: B is too large where no pair has been
 _MOST = 10.0  # times more than it told is believed of a model
 _WINDOW, _SHARE = 5, 0.12  # iterations; of those so far, if that is more
@@ -262,10 +262,11 @@ class Estimates:
         """Whether the next look is to make one: they cost more than a look itself."""
         if not self._standing.by_estimate:
             return False
-        iteration = self._standing.record.iteration
+        if not math.isfinite(self._promise):
+            return len(self._standing.iterate.weights.values) > 0
         apart = max(_APART, int(_LATE * self._iteration))
-        started = iteration == 0 and len(self._standing.iterate.weights.values) > 0
-        return started or iteration >= self._iteration + apart or self.calls_for_a_look()
+        waited = self._standing.record.iteration - self._iteration
+        return waited >= apart or self.calls_for_a_look()
 
     def far(self, at: WorkingSet, d: Floats) -> bool:
         """Whether it is too early: a direction promises far more than there may be left."""

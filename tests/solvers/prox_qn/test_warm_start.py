@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.points import Logistic
+from tests.problems import random_chain
 from tests.strangers import Bare, Sampled
 
-from proxqn import ProxQN, minimize
+from proxqn import ProxQN, lambda_max, minimize
 from proxqn.problem.sparse import SparseVector
 from proxqn.solvers.prox_qn.warm_start import sample_of, speaks_for
 
@@ -92,3 +93,24 @@ def test_given_weights_are_not_thrown_away_for_a_sample():
     oracle = Sampled(LARGE)
     minimize(oracle, 20.0, x0=np.full(12, 0.1))
     assert oracle.restricted == []
+
+
+@pytest.mark.parametrize("before", [4.0, 2.0, 0.5])
+def test_the_solution_at_another_lambda_is_a_better_start_than_none(before):
+    problem = random_chain(6, n_labels=5, n_features=300, n_sequences=1000, density=0.02)
+    lam = 0.05 * lambda_max(problem.oracle())
+    cold = minimize(problem.oracle(), lam)
+    start = minimize(problem.oracle(), before * lam).weights
+    warm = minimize(problem.oracle(), lam, x0=start)
+    assert warm.success
+    for passes in ("forward", "backward"):
+        assert warm.trace[-1].calls[passes] <= cold.trace[-1].calls[passes] + 2
+    assert warm.fun <= cold.fun * (1 + 3e-4)
+
+
+def test_a_solution_has_nothing_left_to_do():
+    problem = random_chain(6, n_labels=5, n_features=300, n_sequences=1000, density=0.02)
+    lam = 0.05 * lambda_max(problem.oracle())
+    first = minimize(problem.oracle(), lam)
+    again = minimize(problem.oracle(), lam, x0=first.weights)
+    assert (again.nit, again.fun) == (0, pytest.approx(first.fun, rel=1e-12))

@@ -259,7 +259,7 @@ class Run:
         )
         self.curvature = self.models.pairs
         foretold = warm_start.speaks_for(told, self.standing.iterate.objective)
-        self.models.near = begun is not None or foretold
+        self.models.near = begun is not None or foretold or not cold
         self.search = Search(point, self.standing, self.precision, self.settings.armijo)
         return None
 
