@@ -21,9 +21,14 @@ def fitted(templates, **settings):
 @pytest.mark.parametrize("compact", [True, False])
 @pytest.mark.parametrize(
     "templates",
-    ["U0:%x[0,0]\nU1:%x[-1,1]/%x[1,0]\nB", "U0:%x[0,0]\nB1:%x[0,1]\nB", "*:%x[-1,0]\nB", "U:%x[0,0]",
-     "U:%x[-1,0]\nU:%x[1,0]\nB:%x[-1,1]\nB2"],
-)  # fmt: skip
+    [
+        "U0:%x[0,0]\nU1:%x[-1,1]/%x[1,0]\nB",
+        "U0:%x[0,0]\nB1:%x[0,1]\nB",
+        "*:%x[-1,0]\nB",
+        "U:%x[0,0]",
+        "U:%x[-1,0]\nU:%x[1,0]\nB:%x[-1,1]\nB2",
+    ],
+)
 def test_a_chain_says_the_same_there_and_back(templates, to, compact):
     crf = fitted(templates)
     model = pattern_model_of(crf, to, compact=compact)
