@@ -145,7 +145,7 @@ def test_patterns_without_b_give_no_transitions(tmp_path):
 def test_a_fit_ends_where_the_objective_hardly_falls(tmp_path):
     """The proof of 1e-9 would take more than three times as many iterations."""
     long, _ = train(tmp_path, "-e", "0")
-    short, _ = train(tmp_path, "-e", "0.02")  # no more than 1e-4
+    short, _ = train(tmp_path, "-e", "0.02")
     counts = [sum("obj=" in line for line in done.stderr.splitlines()) for done in (long, short)]
     assert counts[1] < counts[0]
     assert "the objective fell by less than 0.0001" in short.stderr

@@ -38,8 +38,8 @@ class Objective:
     l2: float
     min_freq: int = 1
     max_iter: int = 1000
-    tol: float = 1e-2
-    stop: float = 1e-4  # or when ten iterations bring less than this share
+    tol: float = 1e-4
+    stop: float = 0.0  # or when ten iterations bring less than this share
     n_jobs: int = 1
 
 
