@@ -156,6 +156,7 @@ def test_lambda_max_is_the_smallest_lam_with_zero_weights():
         ({"bounds": (-1.0, -0.5)}, ValueError, "upper must be 0 or above .*a weight at zero"),
         ({"bounds": (np.full(27, -1.0), math.nan)}, ValueError, "upper must be .*nan"),
         ({"bounds": (np.zeros(9), np.ones(9))}, ValueError, "each of 27 coordinates, got 9"),
+        ({"bounds": [(0.0, 1.0)] * 27}, ValueError, "bounds must be a pair, .* got 27"),
         ({"penalty": ElasticNet(1.0)}, ValueError, "either penalty or lam, l2 and bounds"),
         (
             {"lam": None, "penalty": ElasticNet(1.0), "bounds": (0, 1)},
@@ -191,6 +192,13 @@ def test_a_function_needs_a_start():
 def test_something_else_than_a_loss():
     with pytest.raises(TypeError, match="expected an Oracle or a function"):
         minimize(3.0, 1.0)
+
+
+@pytest.mark.parametrize("answer", [3.0, np.zeros(3), (1.0,), None])
+def test_a_function_returns_a_pair(answer):
+    kind = type(answer).__name__
+    with pytest.raises(TypeError, match=rf"must return a pair, \(value, gradient\), got a {kind}"):
+        minimize(lambda w: answer, 1.0, x0=np.zeros(3))
 
 
 def test_a_gradient_of_the_wrong_shape_is_named():

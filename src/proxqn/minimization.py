@@ -172,6 +172,11 @@ def _as_penalty(
     constant = np.ndim(lam) == 0 and np.ndim(l2) == 0 and bounds is None
     if constant and lam != 0:
         return ElasticNet(lam, l2)
+    if bounds is not None and len(bounds) != 2:
+        raise ValueError(
+            f"bounds must be a pair, (lower, upper), of numbers or arrays, got {len(bounds)} of "
+            "them; pairs for each weight are np.transpose(bounds)."
+        )
     lower, upper = bounds if bounds is not None else (-math.inf, math.inf)
     chosen = Separable(lam, l2, lower, upper)
     chosen.check_size(n)

@@ -51,7 +51,12 @@ class FunctionOracle(Oracle):
 
     def at(self, w: SparseVector) -> DensePoint:
         """Evaluate the function."""
-        value, found = self._fun(w.dense(self._n))
+        answer = self._fun(w.dense(self._n))
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            raise TypeError(
+                f"fun must return a pair, (value, gradient), got a {type(answer).__name__}."
+            )
+        value, found = answer
         gradient = np.array(found, dtype=np.float64)  # a copy: the function may use its array again
         if gradient.shape != (self._n,):
             raise ValueError(

@@ -12,7 +12,7 @@ from typing import TextIO, final
 import click
 import numpy as np
 
-from proxqn.cli.outputs import check_writable
+from proxqn.cli.outputs import STANDARD, check_outputs
 from proxqn.cli.stand_ins.training import warn
 from proxqn.compat.pycrfsuite.messages import score_lines
 from proxqn.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES
@@ -81,15 +81,19 @@ def learn(
         for name in trainer.params():
             click.echo(f"{name} = {trainer.get(name)}\n{trainer.help(name)}\n")
         return
-    if model:
-        check_writable(model)
-    if log_to_file:
-        with open("_".join([logbase, algorithm, *parameters]), "w", encoding="utf-8") as log:
+    files = data or (STANDARD,)
+    log_name = "_".join([logbase, algorithm, *parameters]) if log_to_file else None
+    check_outputs(
+        {"--model": model or None, "--log-to-file": log_name},
+        {f"DATA {k}": file for k, file in enumerate(files, 1)},
+    )
+    if log_name is not None:
+        with open(log_name, "w", encoding="utf-8") as log:
             trainer.file = log
-            _train(trainer, data or ("-",), model, split, holdout, cross_validate=cross_validate)
+            _train(trainer, files, model, split, holdout, cross_validate=cross_validate)
     else:
         trainer.file = sys.stdout
-        _train(trainer, data or ("-",), model, split, holdout, cross_validate=cross_validate)
+        _train(trainer, files, model, split, holdout, cross_validate=cross_validate)
 
 
 def _train(

@@ -33,6 +33,8 @@ def is_named(X: Any, sequence_id: str | None) -> bool:
     (False, False)
     """
     if is_frame(X):
+        if sequence_id is None:
+            _refuse_text(X)
         return sequence_id is not None
     if isinstance(X, Iterator):
         return True
@@ -43,6 +45,17 @@ def is_frame(X: Any) -> bool:
     """Whether X is a pandas DataFrame; who holds one has imported pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(X, pandas.DataFrame)
+
+
+def _refuse_text(frame: Any) -> None:
+    """Refuse a frame of numbered features that has text in it: someone meant named ones."""
+    for name, values in frame.items():
+        if values.dtype.kind == "O" and isinstance(next(iter(values), None), str):
+            raise ValueError(
+                f"column {name!r} of the DataFrame holds text, and no column tells the sequences "
+                "apart. Name that one, ChainCRF(sequence_id=…), and the others become features; or "
+                "pass a list of dicts for each sequence."
+            )
 
 
 def new_encoder(
