@@ -64,7 +64,7 @@ class StochasticOffer:
     """What stochastic steps would cost and be made on, and how to begin them."""
 
     cost: float  # multiply-adds of an epoch, roughly, beside which ``Priced`` puts a pass
-    n_weights: int  # whose derivatives may be several times as large as λ
+    n_free: int  # features whose derivatives may be several times as large as λ
     n_rows: int  # places where the loss is told something: tokens, samples
     begin: Callable[[], StochasticSteps]
 

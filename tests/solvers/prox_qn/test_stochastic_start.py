@@ -46,7 +46,7 @@ class Offering(Bare):
         return 100.0
 
     def stochastic(self, penalty):
-        facts = {"cost": 120.0, "n_weights": 400, "n_rows": 400} | self.offered
+        facts = {"cost": 120.0, "n_free": 400, "n_rows": 400} | self.offered
         return StochasticOffer(**facts, begin=lambda: self.steps)
 
 
@@ -61,7 +61,7 @@ def start_of(oracle, seed=0):
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
-        ({"n_weights": 40}, "few weights within reach: a sample tells of them"),
+        ({"n_free": 20}, "few features to fit: a sample tells of them"),
         ({"cost": 1000.0}, "an epoch costs many passes"),
     ],
 )

@@ -28,11 +28,7 @@ def offer(data: ChainData, penalty: Penalty, n_jobs: int) -> StochasticOffer | N
         slot_weights = np.zeros(data.layout.stride)
         slot_weights[data.layout.token_slot] = np.repeat(data.weights, data.layout.lengths)
     reach = Reach.of(data.features, slot_weights, penalty, size=data.n_labels, n_own=data.n_labels)
-    n_weights = len(reach.hardly_held) * data.n_labels
-    if data.pairs is not None:
-        n_weights = int(np.diff(data.pairs[0])[reach.hardly_held].sum())
     return reach.offer(
-        n_weights,
         data.layout.n_tokens,
         data.pass_cost,
         lambda: saga_steps(data, penalty, reach, n_jobs),

@@ -17,7 +17,7 @@ from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, Ints
 from proxqn.problem.stepwise import StochasticOffer, StochasticSteps
 
-_HARDLY = 5.0  # times λ
+_FREE = 5.0  # times λ
 _ENTRY_COST = 10.0  # multiply-adds, in time: rows of weights are read and written all over memory
 _MOST_WEIGHTS = 2  # for each score and entry of the data: memory follows the data
 
@@ -28,7 +28,7 @@ class Reach:
     """These columns, and rows of weights that belong to no column, as transitions do."""
 
     kept: Ints  # columns, ascending
-    hardly_held: Ints  # those of them whose derivatives may be several times as large as λ
+    n_free: int  # those of them whose derivatives may be several times as large as λ
     n_entries: int  # of these columns
     n_columns: int  # of the data
     size: int  # weights of a column
@@ -49,8 +49,8 @@ class Reach:
         sizes = _column_sizes(data, slot_weights)
         kept = np.flatnonzero(sizes > least)
         n_entries = int(np.diff(data.start)[kept].sum())
-        hardly_held = np.flatnonzero(sizes > _HARDLY * least)
-        return cls(kept, hardly_held, n_entries, data.n_columns, size, n_own)
+        n_free = int(np.count_nonzero(sizes > _FREE * least))
+        return cls(kept, n_free, n_entries, data.n_columns, size, n_own)
 
     @property
     def columns(self) -> Ints:
@@ -64,14 +64,14 @@ class Reach:
         return found
 
     def offer(
-        self, n_weights: int, n_rows: int, pass_cost: float, begin: Callable[[], StochasticSteps]
+        self, n_rows: int, pass_cost: float, begin: Callable[[], StochasticSteps]
     ) -> StochasticOffer | None:
         """Return an offer, or None where dense rows of weights would outgrow the data."""
         room = n_rows * self.size + self.n_entries
         if len(self.columns) * self.size > _MOST_WEIGHTS * room:
             return None
         cost = pass_cost + _ENTRY_COST * self.n_entries * self.size
-        return StochasticOffer(cost, n_weights, n_rows, begin)
+        return StochasticOffer(cost, self.n_free, n_rows, begin)
 
 
 def _column_sizes(data: FeatureIndexed, slot_weights: Floats | None) -> Floats:

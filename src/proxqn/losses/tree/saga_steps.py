@@ -20,7 +20,6 @@ def offer(data: TreeData, penalty: Penalty, n_jobs: int) -> StochasticOffer | No
     size, n = len(data.hierarchy), len(data)
     reach = Reach.of(data.by_feature, data.weights, penalty, size=size, n_own=0)
     return reach.offer(
-        len(reach.hardly_held) * size,
         n,
         4.0 * size * n,
         lambda: saga_steps(data, penalty, reach, n_jobs),

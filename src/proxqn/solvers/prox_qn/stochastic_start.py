@@ -18,8 +18,8 @@ from proxqn.problem.stepwise import StochasticOffer, StochasticSteps
 from proxqn.solvers.standing import Standing
 
 _LEAST_SAMPLES = 200
-_MANY = 0.2  # weights that λ hardly holds back, for each row: of fewer, a sample tells enough
-_CHEAP = 1.6  # passes an epoch: for each one more, another weight a row must be there to gain from
+_MANY = 0.1  # features that λ hardly holds back, for each row: of fewer, a sample tells enough
+_CHEAP = 1.75  # passes an epoch: for each one more, another feature a row must be there to fit
 _LEAST_EPOCHS, _MOST_EPOCHS = 3, 12
 _LEAST_FALL = 0.03  # of the objective, as met on the way: what an epoch must bring to be followed
 
@@ -63,7 +63,7 @@ def pays(offer: StochasticOffer, oracle: Oracle) -> bool:
     if oracle.n_samples < _LEAST_SAMPLES or not isinstance(oracle, Priced):
         return False
     passes = offer.cost / oracle.pass_cost()
-    return offer.n_weights >= max(_MANY, passes - _CHEAP) * offer.n_rows
+    return offer.n_free >= max(_MANY, passes - _CHEAP) * offer.n_rows
 
 
 def _offer_of(standing: Standing) -> StochasticOffer | None:
