@@ -41,6 +41,7 @@ class Run:
     """How a command ended."""
 
     seconds: float  # of CPU
+    elapsed: float  # by the clock
     output: bytes
     errors: bytes
 
@@ -54,7 +55,8 @@ def run(*command: str | Path) -> Run:
         told = done.stderr.decode(errors="replace")[-2000:]
         raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}: {told}")
     spent = after.children_user + after.children_system
-    return Run(spent - before.children_user - before.children_system, done.stdout, done.stderr)
+    spent -= before.children_user + before.children_system
+    return Run(spent, after.elapsed - before.elapsed, done.stdout, done.stderr)
 
 
 def ours(*arguments: str | Path) -> Run:

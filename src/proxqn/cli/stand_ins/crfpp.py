@@ -89,9 +89,10 @@ def _penalties(algorithm: str, cost: float) -> tuple[float, float]:
     raise click.UsageError(f"unknown algorithm {algorithm!r}; expected CRF, CRF-L2 or CRF-L1.")
 
 
-def _show(row: Row, _: float, *, err: bool) -> None:
+def _show(row: Row, seconds: float, *, err: bool) -> None:
     """Write a line with the fields of CRF++'s, but for the error rates."""
     line = f"iter={row.iteration} act={row.nnz} obj={row.objective:.5f} gap={row.gap:.5f}"
+    line += f" time={seconds:.2f}"
     click.echo(line, err=err)
 
 
