@@ -8,7 +8,7 @@ is not unique: the step of least norm leaves the null space alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def optimum(problem: TheoryProblem, solver: str | Solver = "prox-qn") -> Optimum
         If a sign changes on the way: then the solver's result was not close enough.
     """
     labelings, lam = problem.labelings, problem.lam
-    tight = {"tol": 1e-11, "stop": "gap", "max_iter": 20_000}
+    tight: dict[str, Any] = {"tol": 1e-11, "stop": "gap", "max_iter": 20_000}
     found = minimize(problem.oracle, lam, solver=solver, **tight).x.toarray()
     w = _newton(labelings, lam, found)
     g = labelings.gradient(w)

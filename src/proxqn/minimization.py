@@ -16,6 +16,7 @@ from proxqn.penalties import ElasticNet, Separable
 from proxqn.problem.oracle import Oracle
 from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, SparseVector
+from proxqn.run.distance import distance
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.standing import Solution, Stop
@@ -96,8 +97,11 @@ def minimize(
         a settings object such as ``ProxQN.paper()`` or ``SGD(rate=2e-4)``. SGD and BCD need losses
         that give them single samples or blocks: chains and trees do, a function does not.
     tol : float
-        Stop when the duality gap is at most ``tol`` times the objective; where no gap is known,
-        when the largest subgradient entry is at most ``tol·lam`` (the smallest λ above 0).
+        How far above the optimum to stop, as a fraction of the objective.
+    stop : {"estimate", "gap"}
+        What is to be within ``tol``: the error as the solver estimates it, or the gap that is
+        proved; where no gap is known, the largest subgradient entry, as a fraction of the smallest
+        λ above 0. Solvers that make no estimates stop by the gap.
     max_iter : int
         At most this many iterations.
     callback : callable, optional
@@ -108,8 +112,11 @@ def minimize(
     scipy.optimize.OptimizeResult
         ``x`` (a 1-D sparse array for an oracle, dense for a function), ``weights`` (the same as a
         :class:`~proxqn.problem.SparseVector`), ``fun``, ``success``, ``status``, ``message``,
-        ``nit``, ``nfev`` (forward passes), ``njev`` (backward passes), ``gap``, ``kkt``, ``nnz``,
-        ``trace``; ``certified``: whether a gap is known; ``convex``: whether the loss is, without
+        ``nit``, ``nfev`` (forward passes), ``njev`` (backward passes), ``kkt``, ``nnz``, ``trace``;
+        ``gap``, what is left to gain at most, as proved; ``gap_box``, the same among weights up to
+        ``box`` in size, which is only assumed (twice the largest found; infinite where ``gap`` is
+        as good); ``estimate``, what is left as the solver estimates it, without proof;
+        ``certified``: whether a gap is known; ``convex``: whether the loss is, without
         which no gap exists.
 
     Examples
@@ -230,6 +237,7 @@ def _as_sparse(x0: Vector | None, n: int) -> SparseVector:
 
 def _result(solution: Solution, oracle: Oracle) -> Any:
     weights, calls = solution.weights, solution.trace[-1].calls if len(solution.trace) else {}
+    known = distance(solution.objective, solution)
     x: Any = sp.coo_array((weights.values, (weights.coordinates,)), shape=(oracle.n_coordinates,))
     result: Any = OptimizeResult()
     result.update(
@@ -238,12 +246,14 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
         fun=solution.objective,
         success=solution.status.success,
         status=solution.status,
-        message=solution.status.value,
+        message=f"{solution.status.value}; {known}" if known else solution.status.value,
         nit=solution.trace[-1].iteration if len(solution.trace) else 0,
         nfev=math.ceil(calls.get("forward", 0)),
         njev=math.ceil(calls.get("backward", 0)),
         gap=solution.gap,
         estimate=solution.estimate,
+        box=solution.box,
+        gap_box=solution.gap_box,
         kkt=solution.kkt,
         certified=math.isfinite(solution.gap),
         convex=oracle.convex,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import time
@@ -20,6 +19,7 @@ from proxqn.cli.outputs import STANDARD, Named, check_outputs, check_regular, wr
 from proxqn.cli.watching import Display, Stop, watching
 from proxqn.io import model_file
 from proxqn.io.model_file import SavedModel
+from proxqn.run.distance import distance
 from proxqn.run.status import Status
 
 
@@ -145,9 +145,7 @@ def _conclude(request: Request, model: Any, size: int, dev: Dev | None) -> None:
 
 
 def _proved(model: Any) -> str:
-    if not math.isfinite(model.gap_) or not model.objective_:
-        return "no lower bound known yet"
-    return f"proved to be within {model.gap_ / abs(model.objective_):.1e} of the optimum"
+    return distance(model.objective_, model.result_) or "no lower bound known yet"
 
 
 def _advice(request: Request) -> str:

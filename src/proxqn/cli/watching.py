@@ -120,7 +120,7 @@ class Watch(ModelWatcher):
 
     def finish(self, result: Any) -> None:
         """Show the last row and why the fit ended."""
-        message = "interrupted" if self._stop.requested else result.message
+        message = "interrupted" if self._stop.requested else result.status.value
         self._show.finish(SimpleNamespace(trace=result.trace, message=message))
 
 

@@ -20,6 +20,7 @@ from proxqn.estimators.callbacks import combined
 from proxqn.minimization import SOLVERS, Solver, minimize
 from proxqn.problem import Oracle, SparseVector
 from proxqn.problem.penalty import Penalty
+from proxqn.run.distance import distance
 from proxqn.run.status import Status
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
@@ -157,6 +158,7 @@ def keep_result(estimator: Any, result: Any, n_parameters: int) -> None:
     estimator.objective_ = result.fun
     estimator.gap_ = result.gap
     estimator.estimate_ = result.estimate
+    estimator.gap_box_, estimator.box_ = result.gap_box, result.box
     estimator.n_iter_ = result.nit
     estimator.trace_ = result.trace
     estimator.status_ = result.status
@@ -209,7 +211,7 @@ def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1)
         Status.STALLED: "The weights are as good as 64-bit arithmetic allows; raise tol.",
     }.get(result.status, "")
     warnings.warn(
-        f"{name} {result.message}. {_distance(result, tol)} {advice}".rstrip(),
+        f"{name} {result.status.value}. {_distance(result, tol)} {advice}".rstrip(),
         ConvergenceWarning,
         stacklevel=above + 2,
     )
@@ -220,7 +222,8 @@ def _distance(result: Any, tol: float) -> str:
     if math.isfinite(result.gap) and result.fun:
         return (
             f"After {result.nit} iterations the duality gap is {result.gap:.3g}, "
-            f"{result.gap / abs(result.fun):.1e} of the objective (tol={tol:g})."
+            f"{result.gap / abs(result.fun):.1e} of the objective (tol={tol:g}); "
+            f"{distance(result.fun, result)}."
         )
     if math.isfinite(result.kkt):
         why = "no duality gap is known yet" if result.convex else _NOT_CONVEX

@@ -47,6 +47,8 @@ def pack_fit(model: Any) -> dict[str, Any]:
         "objective": pack_number(model.objective_),
         "gap": pack_number(model.gap_),
         "estimate": pack_number(model.estimate_),
+        "gap_box": pack_number(model.gap_box_),
+        "box": pack_number(model.box_),
         "kkt": pack_number(model.result_.kkt),
         "n_iter": int(model.n_iter_),
         "status": model.status_.name,
@@ -62,6 +64,8 @@ def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
         model.objective_ = float(packed["objective"]) if known else math.nan
         model.gap_ = unpack_number(packed["gap"])
         model.estimate_ = unpack_number(packed.get("estimate", packed["gap"]))  # 0.1 made none
+        model.gap_box_ = unpack_number(packed.get("gap_box", packed["gap"]))
+        model.box_ = unpack_number(packed.get("box"))
         model.n_iter_ = int(packed["n_iter"])
         model.n_parameters_ = int(packed["n_parameters"])
         kkt = unpack_number(packed["kkt"])
@@ -73,6 +77,8 @@ def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
         fun=model.objective_,
         gap=model.gap_,
         estimate=model.estimate_,
+        gap_box=model.gap_box_,
+        box=model.box_,
         kkt=kkt,
         certified=math.isfinite(model.gap_),
         convex=status is not Status.STATIONARY,

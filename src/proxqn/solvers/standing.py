@@ -20,8 +20,9 @@ from proxqn.run.record import Record
 from proxqn.run.status import Status
 from proxqn.run.trace import Trace
 from proxqn.run.watch import Callback
-from proxqn.solvers.certificate import bound
+from proxqn.solvers.certificate import bound, box
 from proxqn.solvers.certificate.bound import Certificate
+from proxqn.solvers.certificate.box import Boxed
 from proxqn.solvers.working_set import WorkingSet, gather
 
 
@@ -47,6 +48,8 @@ class Solution:
     status: Status
     trace: Trace
     estimate: float = math.inf  # of what is left to gain; infinite where none was made
+    box: float = math.inf  # among weights up to this size, which is only assumed,
+    gap_box: float = math.inf  # so much is left to gain at most
 
 
 Stop = Literal["estimate", "gap"]
@@ -98,6 +101,7 @@ class Standing:
         self.record: Record = Record(self.calls, goal.callback, clock)
         self.iterate = Iterate(SparseVector.empty(), math.inf, math.inf)
         self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
+        self.boxed: Boxed | None = None  # what is proved of weights up to a size
         self._goal = goal
         self._estimate = math.inf, -1  # and the iteration that it is about
 
@@ -168,7 +172,13 @@ class Standing:
     def certify(self, point: Point, at: WorkingSet) -> Status | None:
         """Enter what a full gradient proves into the last row; a status if that is enough."""
         here = bound.certify(point, at, convex=self.oracle.convex)
-        self.certificate = replace(here, bound=max(here.bound, self.certificate.bound))
+        found = max(here.bound, self.certificate.bound)
+        if self.oracle.convex:
+            if at.penalty.priced(at.g).any():
+                found = max(found, box.best_bound(point, at))
+            boxed = box.assumed(point, at)
+            self.boxed = boxed and boxed.or_better(self.boxed)
+        self.certificate = replace(here, bound=found)
         self.amend(kkt=here.kkt, certified=True, working_set=len(at))
         return self.reached(self.certificate)
 
@@ -244,7 +254,18 @@ class Standing:
             status,
             self.record.trace,
             min(self.estimate, self.gap),
+            *self._among(),
         )
+
+    def _among(self) -> tuple[float, float]:
+        """Return up to which size weights are compared with, and the gap among them.
+
+        Infinite, and the gap, where what is proved of all weights is as good.
+        """
+        found = self.boxed
+        if found is None or found.bound <= self.certificate.bound:
+            return math.inf, self.gap
+        return found.largest, max(self.iterate.objective - found.bound, 0.0)
 
     def _append(self, **facts: Any) -> None:
         now = self.iterate

@@ -123,6 +123,9 @@ class ChainCRF(FittedChain):
     estimate_ : float
         About this much above the optimum, as the solver estimates it; ``gap_`` where it has made no
         estimate. No proof.
+    gap_box_, box_ : float
+        At most ``gap_box_`` above the best with weights up to ``box_`` in size: a proof under an
+        assumption, that no weight is larger than twice the largest found.
     n_iter_ : int
         Iterations made.
     trace_ : Trace

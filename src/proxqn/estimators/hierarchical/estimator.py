@@ -104,6 +104,9 @@ class HierarchicalClassifier(TreePredictor):
     objective_, gap_, estimate_ : float
         The penalised loss reached; how far above the optimum it is at most, as proved, and about,
         as the solver estimates it.
+    gap_box_, box_ : float
+        At most ``gap_box_`` above the best with weights up to ``box_`` in size: a proof under an
+        assumption, that no weight is larger than twice the largest found.
     n_iter_ : int
         Iterations made.
     trace_ : Trace

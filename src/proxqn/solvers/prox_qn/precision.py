@@ -46,4 +46,7 @@ class Precision:
         standing.iterate = replace(now, loss=point.value, objective=objective)
         bound = standing.certificate.bound - ROUNDING * abs(point.value)
         standing.certificate = replace(standing.certificate, bound=bound)
+        if (boxed := standing.boxed) is not None:
+            less = boxed.bound - ROUNDING * abs(point.value)
+            standing.boxed = replace(boxed, bound=less)
         return point
