@@ -94,6 +94,7 @@ class DrawnCurvature(Curvature):
         objective = self._standing.iterate.objective
         outdated = self._objective - objective > _SAME_PLACE * abs(objective)
         if self._model is None or outdated or rows.min(initial=0) < 0:
+            self._model = None  # its arrays go before new ones come
             self._model = self._draw(point, at)
         else:
             self._model.keep_rows(rows)

@@ -68,7 +68,7 @@ class _Stack:
     def push(self, row: Floats) -> None:
         if self._last == len(self._held):
             rows = self.rows
-            self._held = np.empty((2 * len(rows) + 4, len(row)))
+            self._held = np.empty((len(rows) + len(rows) // 4 + 4, len(row)))
             self._held[: len(rows)] = rows
             self._first, self._last = 0, len(rows)
         self._held[self._last] = row
