@@ -62,6 +62,7 @@ def test_templates(cli, tmp_path, template, message):
         ("jsonl", '{"tokens": ["a"]}\n', "d, line 1: expected labels"),
         ("jsonl", '{"tokens": ["a"], "labels": []}\n', "d, line 1: expected as many labels"),
         ("jsonl", '{"tokens": [{"a": NaN}], "labels": ["x"]}\n', "d, line 1: expected finite"),
+        ("jsonl", "[" * 100_000, "d, line 1: expected a sequence, got JSON nested too deeply"),
         ("jsonl", '["a"\n', "d, line 1: expected JSON"),
         ("jsonl", '{"tokens": ["b"], "labels": ["x"]}\n{"tokens": [3], "labels": ["x"]}\n',
          "d, line 2: token 0: expected a token"),
@@ -134,5 +135,9 @@ def test_predicting_what_does_not_fit(cli, home):
     done = cli("inspect", home / "model.proxqn", "--label", "none")
     assert done.exit_code == 65
     assert "no label 'none'" in done.stderr
+    for kind in ("conllu", "crfsuite", "jsonl"):
+        done = cli("evaluate", home / "test.txt", "--format", kind)
+        assert done.exit_code == 2
+        assert f"--model is needed: a file of {kind} has no column of predictions" in done.stderr
     done = cli("evaluate", "-", stdin=b"one\n")
     assert done.exit_code == 65

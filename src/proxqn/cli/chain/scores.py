@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
+import click
+
 from proxqn.cli.chain.files import Reading, require_labels
 from proxqn.cli.chain.labelling import LabelledBatch, batches, labelled
 from proxqn.cli.kind import Wishes
@@ -91,6 +93,11 @@ def column_scores(
     source: str, reading: Reading, *, scheme: Scheme | str | None = None
 ) -> ChainScores:
     """Compare the last two columns of a file, the true label and the prediction, as conlleval."""
+    if reading.format != "columns":
+        raise click.UsageError(
+            f"--model is needed: a file of {reading.format} has no column of predictions beside "
+            "that of true labels."
+        )
     true: list[list[str]] = []
     guessed: list[list[str]] = []
     for record in reading.records(source, labelled=False):

@@ -49,6 +49,8 @@ def _parse(line: str, name: str, n: int) -> Any:
     except json.JSONDecodeError as error:
         problem = f"expected JSON: {error.msg} at column {error.colno}"
         raise DataFileError(name, n, problem) from None
+    except RecursionError:
+        raise DataFileError(name, n, "expected a sequence, got JSON nested too deeply") from None
 
 
 def _record(value: Any, tokens: str, labels: str | None, name: str, n: int) -> SequenceRecord:
