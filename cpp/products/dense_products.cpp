@@ -8,6 +8,7 @@
 namespace proxqn::products {
 
 constexpr double kManyPairs = 2.5;  // one of so many pairs wanted: the product of all costs less
+constexpr int kTogether = 4;  // labels that share a column's numbers, where most have a weight
 constexpr std::int64_t kTaskPanels = 16;  // of scores: beside them, memory for a panel costs little
 
 static std::int64_t columns_at_once(const DenseBlock& block) {
@@ -32,6 +33,45 @@ PROXQN_INLINE void each_panel(const DenseBlock& block, std::int64_t slot, std::i
 
 // --- scores --------------------------------------------------------------------------------------
 
+// Weights by label and column; where most pairs have one, as a table, too.
+template <class S>
+struct LabelWeights {
+  std::vector<S> ordered;  // as the pairs
+  std::vector<S> table;    // [labels / kTogether][n_columns][kTogether], or empty
+  LabelWeights(const DensePairs& pairs, const double* weights, std::int64_t n_columns,
+               std::int64_t n_labels)
+      : ordered(pairs.order.size()) {
+    for (std::size_t i = 0; i < ordered.size(); ++i)
+      ordered[i] = static_cast<S>(weights[pairs.order[i]]);
+    if (kManyPairs * static_cast<double>(ordered.size()) < n_columns * n_labels) return;
+    table.resize(whole_eights(n_labels) * n_columns);
+    for (std::int64_t y = 0; y < n_labels; ++y)
+      for (std::int64_t i = pairs.start[y]; i < pairs.start[y + 1]; ++i)
+        table[(y / kTogether * n_columns + pairs.column[i]) * kTogether + y % kTogether] =
+            ordered[i];
+  }
+};
+
+// out[kTogether][kPanelSlots] = all n columns of a panel, weighted, in K registers for each label.
+template <int K, class S>
+PROXQN_INLINE void weigh_together(const S* table, std::int64_t n, const S* panel,
+                                  S (*out)[kPanelSlots]) {
+  using V = Wide<S>;
+  constexpr std::int64_t lanes = sizeof(V) / sizeof(S);
+  for (std::int64_t run = 0; run < kPanelSlots; run += K * lanes) {
+    V acc[kTogether][K] = {};
+    for (std::int64_t c = 0; c < n; ++c) {
+      const S* x = panel + c * kPanelSlots + run;
+      for (int y = 0; y < kTogether; ++y) {
+        const S w = table[c * kTogether + y];
+        for (int k = 0; k < K; ++k) acc[y][k] += w * load_as<V>(x + k * lanes);
+      }
+    }
+    for (int y = 0; y < kTogether; ++y)
+      for (int k = 0; k < K; ++k) store_as(out[y] + run + k * lanes, acc[y][k]);
+  }
+}
+
 // out[kPanelSlots] = the weighted columns [i, end) of a panel that begins with this column, in K registers.
 template <int K, class S>
 PROXQN_INLINE void weigh(const DensePairs& pairs, std::int64_t i, std::int64_t end,
@@ -49,59 +89,70 @@ PROXQN_INLINE void weigh(const DensePairs& pairs, std::int64_t i, std::int64_t e
   }
 }
 
+// out[8][kPanelSlots] = labels y to y + 8, of the columns [first, last), which the panel has.
+template <class S>
+PROXQN_INLINE void weigh_eight(const DensePairs& pairs, const LabelWeights<S>& weights,
+                               std::int64_t y, std::int64_t first, std::int64_t last,
+                               std::int64_t n_columns, const S* panel, TurnedPanel<S>& out) {
+  const bool wide = register_bytes() == 64;
+  if (!weights.table.empty()) {
+    for (int k = 0; k < kLanes; k += kTogether) {
+      const std::int64_t at = (y + k) / kTogether * n_columns + first;
+      const S* table = weights.table.data() + at * kTogether;
+      if (wide) weigh_together<4>(table, last - first, panel, out + k);
+      else weigh_together<1>(table, last - first, panel, out + k);
+    }
+    return;
+  }
+  for (int k = 0; k < kLanes; ++k) {
+    const std::int64_t i = pairs.from(y + k, first), stop = pairs.from(y + k, last);
+    const S* ordered = weights.ordered.data();
+    if (wide) weigh<8>(pairs, i, stop, ordered, panel, first, out[k]);
+    else weigh<4>(pairs, i, stop, ordered, panel, first, out[k]);
+  }
+}
+
 // Adds to slots [begin, end) of the array, whose first slot has this number.
 template <class Array>
 PROXQN_INLINE void score_slots(const DenseBlock& block, const DensePairs& pairs,
-                               const typename Array::S* by_label, std::int64_t begin,
+                               const LabelWeights<typename Array::S>& weights, std::int64_t begin,
                                std::int64_t end, std::int64_t first_slot, const Array& array) {
   using S = typename Array::S;
   AlignedArray<S> panel(columns_at_once(block) * kPanelSlots);
   alignas(64) TurnedPanel<S> sums;
-  const bool wide = register_bytes() == 64;
   for (std::int64_t slot = begin; slot < end; slot += kPanelSlots) {
     const std::int64_t n = std::min(kPanelSlots, end - slot);
-    each_panel(
-        block, slot, n, panel.data(), [&](std::int64_t first, std::int64_t last) PROXQN_INLINED {
-          for (std::int64_t y = 0; y < whole_eights(array.n_labels); y += kLanes) {
-            if (!pairs.any(y, y + kLanes)) continue;
-            for (int k = 0; k < kLanes; ++k) {
-              const std::int64_t i = pairs.from(y + k, first), stop = pairs.from(y + k, last);
-              if (wide) weigh<8>(pairs, i, stop, by_label, panel.data(), first, sums[k]);
-              else weigh<4>(pairs, i, stop, by_label, panel.data(), first, sums[k]);
-            }
-            add(array, y, slot - first_slot, n, sums);
-          }
-        });
+    each_panel(block, slot, n, panel.data(),
+               [&](std::int64_t first, std::int64_t last) PROXQN_INLINED {
+                 for (std::int64_t y = 0; y < whole_eights(array.n_labels); y += kLanes) {
+                   if (!pairs.any(y, y + kLanes)) continue;
+                   weigh_eight(pairs, weights, y, first, last, block.n_columns, panel.data(), sums);
+                   add(array, y, slot - first_slot, n, sums);
+                 }
+               });
   }
 }
 PROXQN_CLONES void score_some(const DenseBlock& block, const DensePairs& pairs,
-                              const double* by_label, std::int64_t begin, std::int64_t end,
-                              std::int64_t first_slot, const LabelMajor<double>& array) {
-  score_slots(block, pairs, by_label, begin, end, first_slot, array);
+                              const LabelWeights<double>& weights, std::int64_t begin,
+                              std::int64_t end, std::int64_t first_slot,
+                              const LabelMajor<double>& array) {
+  score_slots(block, pairs, weights, begin, end, first_slot, array);
 }
 PROXQN_CLONES void score_some(const DenseBlock& block, const DensePairs& pairs,
-                              const float* by_label, std::int64_t begin, std::int64_t end,
-                              std::int64_t first_slot, const EightMajor<float>& array) {
-  score_slots(block, pairs, by_label, begin, end, first_slot, array);
-}
-
-template <class S>
-static std::vector<S> by_label(const DensePairs& pairs, const double* weights) {
-  std::vector<S> ordered(pairs.order.size());
-  for (std::size_t i = 0; i < ordered.size(); ++i)
-    ordered[i] = static_cast<S>(weights[pairs.order[i]]);
-  return ordered;
+                              const LabelWeights<float>& weights, std::int64_t begin,
+                              std::int64_t end, std::int64_t first_slot,
+                              const EightMajor<float>& array) {
+  score_slots(block, pairs, weights, begin, end, first_slot, array);
 }
 
 template <class Array>
 static void add_scores(const DenseBlock& block, const DensePairs& pairs, const double* weights,
                        int n_jobs, const Array& array) {
   if (pairs.order.empty()) return;
-  const auto ordered = by_label<typename Array::S>(pairs, weights);
+  const LabelWeights<typename Array::S> own(pairs, weights, block.n_columns, array.n_labels);
   const std::int64_t task = kTaskPanels * kPanelSlots;
   parallel_for((array.stride + task - 1) / task, n_jobs, [&](std::int64_t i) {
-    score_some(block, pairs, ordered.data(), i * task, std::min(array.stride, (i + 1) * task), 0,
-               array);
+    score_some(block, pairs, own, i * task, std::min(array.stride, (i + 1) * task), 0, array);
   });
 }
 
@@ -123,9 +174,8 @@ void add_dense_scores(const DenseBlock& block, const std::int64_t* coordinates,
 void add_dense_window(const DenseBlock& block, const DensePairs& pairs, const double* weights,
                       std::int64_t n_labels, std::int64_t begin, std::int64_t end, double* out) {
   if (pairs.order.empty()) return;
-  const auto ordered = by_label<double>(pairs, weights);
-  score_some(block, pairs, ordered.data(), begin, end, begin,
-             LabelMajor<double>{out, end - begin, n_labels});
+  const LabelWeights<double> own(pairs, weights, block.n_columns, n_labels);
+  score_some(block, pairs, own, begin, end, begin, LabelMajor<double>{out, end - begin, n_labels});
 }
 
 // --- gradient on given coordinates ---------------------------------------------------------------

@@ -14,6 +14,7 @@ from proxqn.losses.chain import loss as chain
 from proxqn.losses.chain import reference
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.losses.lattice.oracle import LatticeOracle
+from proxqn.problem.sparse import SparseVector
 
 BOTH = pytest.mark.parametrize("pairs", list(Pairs))
 N_LABELS, N_COLUMNS = 5, 12
@@ -72,8 +73,6 @@ def assert_same_point(own, other, w, *, atol=1e-9):
 
 
 def _all(oracle, point):
-    from proxqn.problem.sparse import SparseVector
-
     everything = np.arange(oracle.n_coordinates)
     return SparseVector(everything, point.gradient(everything))
 
@@ -123,6 +122,19 @@ def test_draws_are_those_of_sparse_data():
         size = J.n_rows, len(everything)
         found.append(sp.coo_array((J.value, (J.row, columns)), shape=size).toarray())
     np.testing.assert_allclose(*found, atol=1e-6)
+
+
+def test_draws_of_dense_columns_take_no_more_memory_than_residuals():
+    """Rows beyond those asked for are cheap only as long as their entries are few."""
+    rng = np.random.default_rng(10)
+    X, labels = rng.normal(size=(1200, 40)), rng.integers(60, size=1200)
+    found = []
+    for data in (X, sp.csr_array(X)):
+        oracle = ChainOracle(data, labels, np.full(200, 6), n_labels=60)
+        everything = np.arange(oracle.n_coordinates)
+        found.append(len(oracle.at(SparseVector.empty()).draw(everything, 1, 0).row))
+    assert found[0] < 0.2 * 60 * len(X)
+    assert found[1] > 0.4 * 60 * len(X)
 
 
 @BOTH

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from proxqn.losses.chain.draws import Sampling
+from proxqn.losses.chain.draws import Draws, Sampling
 from proxqn.losses.chain.memory import ChainMemory
 from proxqn.losses.chain.scores import ChainScores, DoubleScores
 from proxqn.losses.chain.weights import SplitWeights
@@ -16,6 +16,7 @@ from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector, Swe
 
 _PILOT = 10_000  # tokens that tell how often two labelings differ
 _ROW_COST = 2e4  # multiply-adds of inference beside which one more row costs little
+_MOST_ENTRIES = 0.125  # of dense columns in J, for each residual: they cost memory and time
 _MAX_PAIRS = 16  # of labelings of each sequence
 _MAX_REFUSED = 32  # trials too far out for single precision, before it is given up
 
@@ -112,8 +113,17 @@ class ChainPasses:
         few = min(1.0, _PILOT / self.data.layout.n_tokens)
         pilot = self.memory.draw(weights, Sampling(1, few, seed))
         rows = max(pilot.n_drawn, 1) / few  # of a pair of labelings of every sequence
-        cheap = min(self.data.pass_cost / _ROW_COST, rows)
+        cheap = min(self.data.pass_cost / _ROW_COST, rows, self._affordable(coordinates, pilot))
         pairs = max(n_rows, cheap) / rows
         n_pairs = max(1, min(round(pairs), _MAX_PAIRS))
         draws = self.memory.draw(weights, Sampling(n_pairs, min(pairs, 1.0), seed))
         return self.memory.drawn_columns(coordinates, draws)
+
+    def _affordable(self, coordinates: Ints, pilot: Draws) -> float:
+        """Return how many rows are cheap by their entries, which are many in dense columns."""
+        n_labels = self.data.n_labels
+        n_dense = np.searchsorted(coordinates, self.data.features.n_dense * n_labels)
+        of_token = 2.0 * float(n_dense) / n_labels  # those of either label
+        of_row = of_token * len(pilot.slot) / max(pilot.n_drawn, 1)
+        most = _MOST_ENTRIES * n_labels * self.data.layout.n_tokens
+        return most / of_row if of_row else math.inf
