@@ -5,7 +5,7 @@
 #   make fuzz-files  damaged model files of other programs, a million of each
 #   make stand-ins-peers  Wapiti, CRF++ and proxqn label with each other's models (a minute of processor)
 #   make stand-ins  programs written for pycrfsuite and sklearn_crfsuite, unchanged, with our modules in their place
-#               (PROXQN_PEERS=folder of the programs; PARTS="suites parsers examples")
+#               (PROXQN_PROGRAMS=their folder; PARTS="suites files parsers examples")
 #   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes;
 #               bench-all: all problems and peers (hours); bench-pages: picture and report of the kept runs;
 #               bench-ablation: the solver without each of its ideas, and docs/ablation.md (an hour and a half on

@@ -17,13 +17,12 @@ from benchmarks.stand_ins.suites import Outcome, run
 from benchmarks.tables import markdown
 
 
-def _process(module: str, *arguments: str) -> dict[str, Any]:
+def _process(module: str, *arguments: str) -> Any:
     command = [sys.executable, "-m", f"benchmarks.stand_ins.{module}", *arguments]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command[2:])} failed:\n{done.stderr}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def suites() -> bool:
@@ -96,6 +95,21 @@ def _tests(parser: Parser, models: dict[str, Path], place: Path, whose: str) -> 
     return run(folder, "tests", ours=False)
 
 
+def files() -> bool:
+    """Open with the one what the other has written."""
+    found = _process("files")
+    good = all(row["tags that differ"] == 0 and row["marginals"] < 1e-6 for row in found)
+    shown = [
+        [row["corpus"], row["file"], f"{row['tokens']:,}", str(row["tags that differ"]),
+         f"{row['marginals']:.1e}"]
+        for row in found
+    ]  # fmt: skip
+    print("\n## Files of the one, opened by the other\n")
+    head = ["corpus", "file", "new tokens", "tags that differ", "largest difference of marginals"]
+    print(markdown(head, shown), flush=True)
+    return good
+
+
 def examples() -> bool:
     """Run NLTK's tagger and the tutorial with both."""
     rows, good = [], True
@@ -116,9 +130,11 @@ def examples() -> bool:
 
 def main() -> int:
     """Run what is asked for; 1 where something that must hold does not."""
-    parts = {"suites": suites, "parsers": None, "examples": examples}
+    parts = {"suites": suites, "files": files, "parsers": None, "examples": examples}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", default=list(parts), help="of suites parsers examples")
+    parser.add_argument(
+        "parts", nargs="*", default=list(parts), help="of suites files parsers examples"
+    )
     parser.add_argument("--repeats", type=int, default=2, help="our trainings; the best counts")
     options = parser.parse_args()
     good = True

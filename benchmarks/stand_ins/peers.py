@@ -7,11 +7,11 @@ from pathlib import Path
 
 from benchmarks.data import REPOSITORY, MissingDataError
 
-VARIABLE = "PROXQN_PEERS"
+VARIABLE = "PROXQN_PROGRAMS"
 
 
 def peer(*parts: str) -> Path:
-    """Return a file of the peers' folder: PROXQN_PEERS, or ``shared/peers`` beside the repository.
+    """Return a file of the peers' folder: PROXQN_PROGRAMS, or ``shared/peers`` beside the repository.
 
     Raises
     ------

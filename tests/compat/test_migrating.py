@@ -16,7 +16,9 @@ def test_the_guides_python_runs():
 
 
 def test_the_guides_commands_and_options_exist():
-    text = GUIDE.read_text(encoding="utf-8").partition("## CRFsuite's commands")[2]
+    text = GUIDE.read_text(encoding="utf-8").partition(
+        "## CRFsuite's commands, in proxqn's own words"
+    )[2]
     ours = " ".join(re.split(r"(?<!\\)\|", row)[2] for row in re.findall(r"^\|.*$", text, re.M))
     commands = [["train", "chain"], ["predict"], ["evaluate"], ["inspect"], ["export"]]
     help_ = " ".join(CliRunner().invoke(command_line, [*c, "--help"]).output for c in commands)
