@@ -11,7 +11,7 @@ VARIABLE = "PROXQN_PROGRAMS"
 
 
 def peer(*parts: str) -> Path:
-    """Return a file of the peers' folder: PROXQN_PROGRAMS, or ``shared/peers`` beside the repository.
+    """Return a file of the folder PROXQN_PROGRAMS, ``shared/peers`` beside the repository.
 
     Raises
     ------
