@@ -35,7 +35,7 @@ def test_the_original_opens_what_was_trained(tmp_path):
 def test_parameters_are_the_originals(algorithm):
     ours, theirs = Trainer(algorithm), original.Trainer(algorithm)
     assert ours.params()[: len(theirs.params())] == theirs.params()
-    assert ours.params()[len(theirs.params()) :] == ["tol", "n_jobs"]
+    assert ours.params()[len(theirs.params()) :] == ["tol", "stop", "n_jobs"]
     for name, value in theirs.get_params().items():
         assert ours.get(name) == value
         assert type(ours.get(name)) is type(value)

@@ -19,6 +19,7 @@ _NUMBERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "Line search step": ("linesearch_step", float),
     "Seconds required for this iteration": ("time", float),
     "Gap": ("gap", float),
+    "Estimate": ("estimate", float),
 }
 _HEAD = re.compile(r"\*+ (?:Iteration|Epoch) #(\d+) \*+")
 _LABEL = re.compile(r"    (.+): \((\d+), (\d+), (\d+)\) \((\S+), (\S+), (\S+)\)")
@@ -46,7 +47,7 @@ class TrainLogParser:
     iterations : list of dict
         ``num``, ``loss`` (with its penalty), ``active_features``, ``linesearch_trials``,
         ``linesearch_step``, ``time`` (seconds of the iteration), ``scores`` by label and averages
-        where there is a holdout; of our fits ``gap`` too.
+        where there is a holdout; of our fits ``gap`` and ``estimate``.
     last_iteration : dict or None
         The last of them.
     featgen_percent, featgen_num_features, featgen_seconds : number or None

@@ -103,8 +103,9 @@ class IterationLog(ModelWatcher):
         send(f"Line search trials: {row.trials}\n")
         send(f"Line search step: {row.step:f}\n")
         send(f"Seconds required for this iteration: {row.seconds - self._seconds:.3f}\n")
-        if math.isfinite(row.gap):
-            send(f"Gap: {row.gap:f}\n")
+        for name, error in (("Gap", row.gap), ("Estimate", row.estimate)):
+            if math.isfinite(error):
+                send(f"{name}: {error:f}\n")
         for line in self._scores:
             send(line)
         send("\n")
