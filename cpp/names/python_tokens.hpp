@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "names/csr_builder.hpp"
@@ -24,8 +25,9 @@ namespace proxqn::names {
 
 class TokenRows {
  public:
-  explicit TokenRows(NameColumns& columns, bool keep_zeros = false)
-      : columns_(columns), keep_zeros_(keep_zeros) {}
+  // numbers: types beside Python's own of which `float` makes a number without running code of Python.
+  TokenRows(NameColumns& columns, bool keep_zeros, std::vector<PyTypeObject*> numbers)
+      : columns_(columns), keep_zeros_(keep_zeros), numbers_(std::move(numbers)) {}
 
   // Read tokens from one on, up to one of an unusual form; returns the first that was not read.
   std::size_t read(PyObject** tokens, std::size_t begin, std::size_t n) {
@@ -35,10 +37,12 @@ class TokenRows {
       if (t + far < n) __builtin_prefetch(tokens[t + far]);
       if (t + near < n) fetch_content(tokens[t + near]);
       const bool good = note(tokens[t]);
-      if (good && noted_.size() < kNames && t + 1 < n) continue;
+      if (good && noted_.size() < at_once_ && t + 1 < n) continue;
       const std::size_t n_noted = noted_ends_.size(), n_read = add_noted();
-      if (n_read < n_noted) return first + n_read;
-      if (!good) return t;
+      const bool all_read = good && n_read == n_noted;
+      at_once_ =
+          all_read ? std::min(2 * at_once_, kNames) : 1;  // else all are noted time and again
+      if (!all_read) return first + n_read;
       first = t + 1;
     }
     return n;
@@ -59,7 +63,7 @@ class TokenRows {
   CsrBuilder rows;
 
  private:
-  static constexpr std::size_t kNames = 256;  // looked up at once
+  static constexpr std::size_t kNames = 256;  // looked up at once, if all goes well
   static constexpr int kDeepest = 8;          // dicts in dicts
 
   struct Noted {
@@ -181,7 +185,7 @@ class TokenRows {
     return true;
   }
 
-  static std::optional<double> number_of(PyObject* value) {
+  std::optional<double> number_of(PyObject* value) const {
     if (value == Py_True) return 1.0;
     if (value == Py_False) return 0.0;
     double number = 0.0;
@@ -193,6 +197,14 @@ class TokenRows {
         PyErr_Clear();
         return std::nullopt;
       }
+    } else if (std::find(numbers_.begin(), numbers_.end(), Py_TYPE(value)) != numbers_.end()) {
+      PyObject* made = PyNumber_Float(value);
+      if (!made) {
+        PyErr_Clear();
+        return std::nullopt;
+      }
+      number = PyFloat_AS_DOUBLE(made);
+      Py_DECREF(made);
     } else {
       return std::nullopt;
     }
@@ -260,6 +272,8 @@ class TokenRows {
 
   NameColumns& columns_;
   bool keep_zeros_;
+  std::vector<PyTypeObject*> numbers_;
+  std::size_t at_once_ = kNames;
   std::vector<Noted> noted_;
   std::vector<Given> given_;
   std::vector<std::size_t> noted_ends_, ends_;  // of the tokens

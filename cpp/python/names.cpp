@@ -191,7 +191,9 @@ static std::optional<Py_ssize_t> row_width(AnyList sequences) {
 // Tokens to rows, and these to NumPy at the end; the names must outlive it.
 class TokenRows : public names::TokenRows {
  public:
-  using names::TokenRows::TokenRows;
+  using Types = nb::typed<nb::tuple, nb::type_object, nb::ellipsis>;
+  TokenRows(names::NameColumns& columns, bool keep_zeros, Types numbers)
+      : names::TokenRows(columns, keep_zeros, types(numbers)), numbers_(numbers) {}
   std::size_t read(AnyList tokens, std::size_t begin) {
     return names::TokenRows::read(PySequence_Fast_ITEMS(tokens.ptr()), begin, tokens.size());
   }
@@ -200,6 +202,17 @@ class TokenRows : public names::TokenRows {
     return names::TokenRows::add(names.ptr(), values.data());
   }
   FoundArrays arrays() { return to_numpy(std::exchange(rows, CsrBuilder())); }
+
+ private:
+  static std::vector<PyTypeObject*> types(nb::tuple given) {
+    std::vector<PyTypeObject*> found;
+    for (nb::handle type : given) {
+      expect(PyType_Check(type.ptr()), "numbers must be types");
+      found.push_back(reinterpret_cast<PyTypeObject*>(type.ptr()));
+    }
+    return found;
+  }
+  nb::tuple numbers_;  // keeps the types alive
 };
 
 class NamesKernel : public names::NameColumns, public names::NameTable {
@@ -285,8 +298,8 @@ void bind_names(nb::module_& m) {
       .def("add", &GrowingNamesKernel::add, "names"_a, "counts"_a)
       .def("arrays", &GrowingNamesKernel::arrays);
   nb::class_<TokenRows>(m, "TokenRows")
-      .def(nb::init<names::NameColumns&, bool>(), "names"_a, "keep_zeros"_a = false,
-           nb::keep_alive<1, 2>())
+      .def(nb::init<names::NameColumns&, bool, TokenRows::Types>(), "names"_a,
+           "keep_zeros"_a = false, "numbers"_a = nb::tuple(), nb::keep_alive<1, 2>())
       .def("read", &TokenRows::read, "tokens"_a, "begin"_a)
       .def("add", &TokenRows::add, "names"_a, "values"_a)
       .def("arrays", &TokenRows::arrays);
