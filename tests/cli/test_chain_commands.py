@@ -74,7 +74,7 @@ def test_train_json_lines(home, cli, tmp_path):
     assert {event["event"] for event in events} == {"iteration", "done"}
     last = events[-1]
     assert last["converged"]
-    assert last["gap"] <= 1e-4 * last["objective"]
+    assert last["estimate"] <= 1e-4 * last["objective"]
     assert last["dev"]["token_accuracy"] > 0.9
     begins = {event["epoch"]: event["iteration"] for event in reversed(events[:-1])}
     scored = {event["iteration"] for event in events[:-1] if event["dev"] is not None}
@@ -90,7 +90,7 @@ def test_train_says_what_it_does(home, cli, tmp_path):
     assert done.stdout == ""
     assert "40 sequences" in done.stderr
     assert "dev F1 elapsed    left" in done.stderr
-    assert "converged: the duality gap" in done.stderr
+    assert "converged: the estimated error" in done.stderr
     assert "token accuracy" in done.stderr
 
 

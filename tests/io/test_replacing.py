@@ -97,6 +97,11 @@ def test_what_fails_in_the_middle_leaves_the_old_file(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["m"]
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing does not exist; create it first: .*/m'"):
+        write_atomically(b"new", tmp_path / "nothing" / "m")
+
+
 def test_a_long_name_is_written(tmp_path):
     path = tmp_path / ("ü" * 127)
     write_atomically(b"new", path)

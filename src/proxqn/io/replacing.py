@@ -8,6 +8,7 @@ device (a disk) are refused.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -76,8 +77,10 @@ def refused(path: str | os.PathLike[str], mode: int) -> OSError:
     """Return the error for what is never written to: a folder, a disk."""
     name = os.fspath(path)
     if stat.S_ISDIR(mode):
-        return IsADirectoryError(21, "is a folder, expected a file", name)
-    return OSError(22, "is a disk or the like, which is not written to; expected a file", name)
+        return IsADirectoryError(errno.EISDIR, "is a folder, expected a file", name)
+    return OSError(
+        errno.EINVAL, "is a disk or the like, which is not written to; expected a file", name
+    )
 
 
 def _own_descriptor(path: str | os.PathLike[str]) -> int | None:
@@ -99,6 +102,10 @@ def _own_descriptor(path: str | os.PathLike[str]) -> int | None:
 @contextmanager
 def _beside(target: Path) -> Iterator[BinaryIO]:
     """Write beside the target, bring it to disk, then rename."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, f"the folder {target.parent} does not exist; create it first", str(target)
+        )
     beside = target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(8)}.part")
     old = target.stat() if target.exists() else None
     # Nobody else reads what is written before the old file's mode is set.
