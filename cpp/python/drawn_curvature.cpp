@@ -1,8 +1,9 @@
-// Python's view of inner/drawn_curvature.hpp and inner/drawn_descent.hpp.
+// Python's view of inner/drawn_curvature.hpp, inner/drawn_descent.hpp and inner/drawn_product.hpp.
 #include <vector>
 
 #include "inner/drawn_curvature.hpp"
 #include "inner/drawn_descent.hpp"
+#include "inner/drawn_product.hpp"
 #include "python/arrays.hpp"
 #include "python/penalty_arrays.hpp"
 
@@ -54,6 +55,25 @@ class SampledKernel {
   inner::DrawnCurvature<R> model_;
 };
 
+class ProductKernel {
+ public:
+  ProductKernel(Array<const std::int64_t> start, Array<const std::int32_t> row,
+                Array<const float> value, std::int64_t n_rows, double ridge, int n_jobs)
+      : product_(
+            {start.data(), static_cast<std::int64_t>(start.shape(0)) - 1, row.data(), value.data()},
+            n_rows, ridge, n_jobs) {}
+
+  void times(Array<const double> v, Array<double> out) const {
+    expect(static_cast<std::int64_t>(v.shape(0)) == product_.size() && out.shape(0) == v.shape(0),
+           "one number a coordinate expected");
+    nb::gil_scoped_release release;
+    product_.times(v.data(), out.data());
+  }
+
+ private:
+  inner::DrawnProduct product_;
+};
+
 template <class R>
 static void bind_model(nb::module_& m, const char* name) {
   using Kernel = SampledKernel<R>;
@@ -74,6 +94,12 @@ static void bind_model(nb::module_& m, const char* name) {
 void bind_sampled(nb::module_& m) {
   bind_model<double>(m, "SampledModel");
   bind_model<float>(m, "SingleSampledModel");
+  nb::class_<ProductKernel>(m, "DrawnProduct")
+      .def(nb::init<Array<const std::int64_t>, Array<const std::int32_t>, Array<const float>,
+                    std::int64_t, double, int>(),
+           "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a, "n_jobs"_a)
+      .def("times", &ProductKernel::times, "v"_a, "out"_a.noconvert(),
+           "Write rho v + J'(J v) to out.");
 }
 
 }  // namespace proxqn::python

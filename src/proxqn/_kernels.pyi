@@ -365,6 +365,21 @@ class SampledModel:
 
     def diagonal(self) -> Doubles: ...
 
+class DrawnProduct:
+    def __init__(
+        self,
+        start: Int64s,
+        row: Int32s,
+        value: Floats,
+        n_rows: int,
+        ridge: float,
+        n_jobs: int,
+    ) -> None: ...
+    def times(self, v: Doubles, out: OutDoubles) -> None:
+        """
+        Write rho v + J'(J v) to out.
+        """
+
 class SingleSampledModel:
     def __init__(
         self,

@@ -11,9 +11,10 @@ from tests.drawing import DrawingLogistic
 from tests.points import Logistic, plain
 from tests.problems import random_chain
 
-from proxqn import ProxQN, lambda_max, minimize
+from proxqn import ProxQN, _kernels, lambda_max, minimize
 from proxqn.problem.penalty import Local
 from proxqn.run.status import Status
+from proxqn.solvers import reference
 from proxqn.solvers.estimate import Quadratic, foretold, promise, told_by
 from proxqn.solvers.inner import Effort
 from proxqn.solvers.working_set import WorkingSet
@@ -151,3 +152,31 @@ def test_threads_and_repetition_change_no_bit():
     runs = [minimize(LOSSES["large chain"](), 8.0, tol=1e-5, solver=ProxQN()) for _ in range(2)]
     one, other = (run.trace.column("estimate").tolist() for run in runs)
     assert one == other
+
+
+# 300,000 entries: enough for threads.
+@pytest.mark.parametrize(("n", "n_rows", "entries"), [(1, 1, 1), (5, 3, 0), (30, 50, 200)])
+def test_products_with_draws_are_the_reference_s(n, n_rows, entries):
+    J, v = random_draws(n, n_rows, entries), np.random.default_rng(1).normal(size=n)
+    found = [product_of(kernels, J, v, n_jobs=1) for kernels in (_kernels, reference)]
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
+
+
+def test_products_with_draws_have_the_same_bits_for_any_threads():
+    J, v = random_draws(2000, 5000, 300_000), np.random.default_rng(1).normal(size=2000)
+    one, two, three = (product_of(_kernels, J, v, n_jobs=n).tobytes() for n in (1, 2, 3))
+    assert one == two == three
+
+
+def random_draws(n, n_rows, entries):
+    """J by columns: start, row, value, n_rows; some entries stand twice."""
+    rng = np.random.default_rng(0)
+    start = np.concatenate([[0], np.cumsum(rng.multinomial(entries, np.full(n, 1 / n)))])
+    row = rng.integers(0, n_rows, entries).astype(np.int32)
+    return start.astype(np.int64), row, rng.normal(size=entries).astype(np.float32), n_rows
+
+
+def product_of(kernels, J, v, n_jobs):
+    out = np.empty_like(v)
+    kernels.DrawnProduct(*J, 0.5, n_jobs).times(v, out)
+    return out

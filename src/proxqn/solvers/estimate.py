@@ -23,7 +23,6 @@ from types import ModuleType
 from typing import final
 
 import numpy as np
-import scipy.sparse as sp
 
 from proxqn.problem.abilities import Draws
 from proxqn.problem.oracle import Point
@@ -74,17 +73,17 @@ class Drawn(Quadratic):
     """``ρI + JᵀJ`` with J drawn at the point."""
 
     def __init__(self, columns: SparseColumns, kernels: ModuleType, n_jobs: int) -> None:
-        values, start = columns.value.astype(np.float64), columns.start.astype(np.int32)
-        shape = columns.n_rows, len(start) - 1
-        self._J = sp.csc_array((values, columns.row, start), shape=shape)
-        squares = np.concatenate([[0.0], np.cumsum(np.square(values))])
-        self._ridge = _RIDGE * (squares[-1] / len(values) if len(values) else 1.0)
+        squares = np.concatenate([[0.0], np.cumsum(np.square(columns.value, dtype=np.float64))])
+        self._ridge = _RIDGE * (squares[-1] / max(len(columns.value), 1) or 1.0)
+        J = columns.start, columns.row, columns.value, columns.n_rows
+        self._product = kernels.DrawnProduct(*J, self._ridge, n_jobs)
         self._model = SampledModel(columns, _RIDGE, kernels, budget=_HEAD, n_jobs=n_jobs)
         self.diagonal = self._ridge + np.diff(squares[columns.start])  # roughly: it scales steps
 
     def times(self, v: Floats) -> Floats:
         """Return ρv + Jᵀ(Jv)."""
-        found: Floats = self._ridge * v + self._J.T @ (self._J @ v)
+        found = np.empty_like(v)
+        self._product.times(v, found)
         return found
 
     def descend(self, at: WorkingSet, effort: Effort) -> Floats:

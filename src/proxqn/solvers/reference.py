@@ -130,6 +130,34 @@ def coordinate_descent(
     return spent
 
 
+def _written_out(
+    start: Ints, row: NDArray[np.int32], value: NDArray[np.float32], n_rows: int
+) -> Floats:
+    """Return J [n_rows][n]; an entry may stand twice."""
+    J = np.zeros((n_rows, len(start) - 1))
+    np.add.at(J, (row, np.repeat(np.arange(len(start) - 1), np.diff(start))), value)
+    return J
+
+
+class DrawnProduct:
+    """``v ↦ ρv + Jᵀ(Jv)`` (``cpp/inner/drawn_product.hpp``)."""
+
+    def __init__(
+        self,
+        start: Ints,
+        row: NDArray[np.int32],
+        value: NDArray[np.float32],
+        n_rows: int,
+        ridge: float,
+        n_jobs: int,
+    ) -> None:
+        self._J, self._ridge = _written_out(start, row, value, n_rows), ridge
+
+    def times(self, v: Floats, out: Floats) -> None:
+        """Write the product."""
+        out[:] = self._ridge * v + self._J.T @ (self._J @ v)
+
+
 class SampledModel:
     """``B = ρI + JᵀJ`` and BFGS pairs, written out (``cpp/sampled.hpp``)."""
 
@@ -143,10 +171,8 @@ class SampledModel:
         budget: float,
         n_jobs: int,
     ) -> None:
-        n = len(start) - 1
-        J = np.zeros((n_rows, n))
-        np.add.at(J, (row, np.repeat(np.arange(n), np.diff(start))), value)
-        self._B = ridge * np.eye(n) + J.T @ J
+        J = _written_out(start, row, value, n_rows)
+        self._B = ridge * np.eye(len(start) - 1) + J.T @ J
 
     def append(self, S: Floats, Y: Floats) -> int:
         """Update B so that Bs = y, pair by pair, but where sᵀy or sᵀBs is not positive."""
