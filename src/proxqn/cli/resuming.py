@@ -56,7 +56,10 @@ def prepare(request: Request, job: Job) -> Beginning:
 
 def fingerprint(request: Request, *data: Any) -> str:
     """Identify the data and the objective: a checkpoint is good for these alone."""
-    digest = hashlib.sha256(repr((request.lam, request.l2, request.solver, request.seed)).encode())
+    given: tuple[Any, ...] = (request.lam, request.l2, request.solver, request.seed)
+    if request.max_weight is not None:
+        given = *given, request.max_weight
+    digest = hashlib.sha256(repr(given).encode())
     for part in data:
         array = part if isinstance(part, np.ndarray) else np.array(repr(part))
         digest.update(f"{array.dtype.str}{array.shape}".encode())

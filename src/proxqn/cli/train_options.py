@@ -28,6 +28,8 @@ def fit_options(command: _F) -> _F:
         click.option("--stop", "stop_by", type=click.Choice(["estimate", "gap"]),
                      default="estimate", show_default=True,
                      help="What is to be within --tol: the estimated error, or the gap proved."),
+        click.option("--max-weight", type=float, default=None,
+                     help="No weight may be larger in size: more can be proved under small λ."),
         click.option("--max-iter", type=int, default=1000, show_default=True,
                      help="At most this many iterations."),
         click.option("--solver", default="prox-qn", show_default=True,
@@ -62,8 +64,8 @@ def requested(options: dict[str, Any]) -> tuple[Request, Stop]:
     if options["checkpoint_every"] is not None and options["checkpoint"] is None:
         raise click.UsageError("--checkpoint-every is for runs with --checkpoint FILE.")
     stop = Stop()
-    names = ("output", "lam", "l2", "tol", "stop_by", "max_iter", "solver", "seed", "jobs", "dev",
-             "checkpoint", "checkpoint_every", "resume")  # fmt: skip
+    names = ("output", "lam", "l2", "tol", "stop_by", "max_weight", "max_iter", "solver", "seed",
+             "jobs", "dev", "checkpoint", "checkpoint_every", "resume")  # fmt: skip
     display = Display.chosen(quiet=options["quiet"], as_json=options["as_json"])
     given = {name: options[name] for name in names}
     return Request(**given, display=display, stop=stop, began=time.perf_counter()), stop

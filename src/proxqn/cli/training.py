@@ -33,6 +33,7 @@ class Request:
     l2: float
     tol: float
     stop_by: str
+    max_weight: float | None
     max_iter: int
     solver: str
     seed: int
@@ -52,6 +53,7 @@ class Request:
             "l2": self.l2,
             "tol": self.tol,
             "stop": self.stop_by,
+            "max_weight": self.max_weight,
             "max_iter": self.max_iter,
             "n_jobs": self.jobs,
         }

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from proxqn.estimators.callbacks import combined
 from proxqn.minimization import SOLVERS, Solver, minimize
+from proxqn.penalties.bounded import Bounded
 from proxqn.problem import Oracle, SparseVector
 from proxqn.problem.penalty import Penalty
 from proxqn.run.distance import distance
@@ -41,6 +42,7 @@ class PenalisedEstimator(Protocol):
     solver: str | ProxQN
     tol: float
     stop: Stop
+    max_weight: float | None
     max_iter: int
     n_jobs: int | None
     verbose: int
@@ -136,11 +138,14 @@ def solve(
     ``model_at`` makes an estimator of weights, for callbacks that look at it. Ctrl-C ends the run
     at the last accepted iterate: this returns as usual, with a warning.
     """
+    if estimator.max_weight is not None:
+        penalty = Bounded(penalty, estimator.max_weight)
+    local = penalty.on(start.coordinates)
     with _progress(estimator.verbose, estimator.tol) as progress:
         result = minimize(
             oracle,
             penalty=penalty,
-            x0=start,
+            x0=SparseVector(start.coordinates, np.clip(start.values, local.lower, local.upper)),
             solver=_seeded(estimator.solver, estimator.random_state),
             tol=estimator.tol,
             stop=estimator.stop,

@@ -25,7 +25,7 @@ _NEWER = ("lam_transitions", "lam_intercept")  # their models are of version 3
 
 def write(model: Any, file: ModelWriter) -> None:
     """Write a fitted chain; features without a weight go, where they have names."""
-    file.parameters(model, *_PARAMETERS, given=("transition_pairs", *_NEWER))
+    file.parameters(model, *_PARAMETERS, given=("transition_pairs", "max_weight", *_NEWER))
     file.labels("labels", model.classes_)
     coef, edges = sp.csr_array(model.coef_), sp.csr_array(model.edge_coef_)
     encoder: SequenceEncoder | None = model.encoder_
@@ -52,6 +52,8 @@ def write(model: Any, file: ModelWriter) -> None:
         file.matrix("intercept", model.intercept_[None, :])
     if any(getattr(model, name) is not None for name in _NEWER):
         file.needs(3)
+    if model.max_weight is not None:
+        file.needs(4)
 
 
 def read(estimator: Any, file: ModelReader) -> Any:

@@ -18,7 +18,9 @@ from proxqn.features.hierarchy import Hierarchy
 def write(model: Any, file: ModelWriter) -> None:
     """Write a fitted tree model."""
     tree = model.hierarchy_
-    file.parameters(model, "fit_intercept", given=("lam_intercept",))
+    file.parameters(model, "fit_intercept", given=("lam_intercept", "max_weight"))
+    if model.max_weight is not None:
+        file.needs(4)
     if np.ndim(model.lam) or model.lam_intercept is not None:
         file.needs(3)
     file.labels("labels", model.classes_)
