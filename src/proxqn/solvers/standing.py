@@ -116,12 +116,13 @@ class Standing:
 
     @property
     def estimate(self) -> float:
-        """What is left to gain as a model tells it; infinite where it was not asked here.
+        """What is left to gain as a model tells it; infinite where none told it here.
 
         No more than is proved.
         """
         found, iteration = self._estimate
-        return min(found, self.gap) if iteration == self.record.iteration else math.inf
+        told = iteration == self.record.iteration and math.isfinite(found)
+        return min(found, self.gap) if told else math.inf
 
     @property
     def by_estimate(self) -> bool:
