@@ -106,6 +106,7 @@ def test_blocks_stand_side_by_side_in_the_order_given():
     np.testing.assert_array_equal(dense.columns, [0, 1, 2, 12])
     np.testing.assert_array_equal(dense.values[:, 3], values[:, 0])
     assert joined([sp.csr_array(words)])[1] is None
+    assert joined([values[:, :0], sp.csr_array(words)])[1] is None
 
 
 def test_rows_find_their_slots_and_squares_are_of_these_alone():

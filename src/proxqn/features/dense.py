@@ -63,8 +63,12 @@ class DenseIndexed:
 
     @cached_property
     def squares(self) -> Floats:
-        """The sum of squared values of each column, over the rows that stand somewhere."""
-        return _kernels.DenseFeatures(self.values, self.slot_row).squares()
+        """The sum of squared values of each column, over the rows that stand somewhere.
+
+        Of a column of zeros it is 1: solvers divide by it, and its weights never move.
+        """
+        sums = _kernels.DenseFeatures(self.values, self.slot_row).squares()
+        return np.where(sums > 0.0, sums, 1.0)
 
     def restrict(
         self, old_slots: NDArray[np.int32], new_slots: NDArray[np.int32], n_slots: int
@@ -131,7 +135,7 @@ def joined(blocks: list[sp.csr_array | NDArray[Any]]) -> Split:
     arrays = [
         DenseColumns.of(block, np.arange(first, first + block.shape[1]))
         for first, block in zip(firsts, blocks, strict=False)
-        if not sp.issparse(block)
+        if not sp.issparse(block) and block.shape[1]
     ]
     n_rows = blocks[0].shape[0]
     parts = [

@@ -185,6 +185,21 @@ def test_answers_are_those_of_sparse_data(solver):
     assert found == pytest.approx(expected, rel=1e-8 if solver == "prox-qn" else 1e-2)
 
 
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+@pytest.mark.filterwarnings("error")
+def test_a_column_of_zeros_changes_nothing_even_without_penalty(l2):
+    problem = Problem(11)
+    found = []
+    for X in (problem.X[:, :8].copy(), np.insert(problem.X[:, :8], 3, 0.0, axis=1)):
+        oracle = ChainOracle(X, problem.labels, problem.lengths, n_labels=N_LABELS)
+        lam = np.ones(oracle.n_coordinates)
+        lam[: 4 * N_LABELS] = 0.0
+        lam[3 * N_LABELS : 4 * N_LABELS] = X.shape[1] == 8
+        found.append(minimize(oracle, lam, l2=l2, tol=1e-9))
+    assert found[1].fun == pytest.approx(found[0].fun, rel=1e-7)
+    assert not found[1].weights.on(np.arange(3 * N_LABELS, 4 * N_LABELS)).any()
+
+
 @BOTH
 def test_lattices_take_dense_columns_as_well(pairs):
     problem = Problem(9)
