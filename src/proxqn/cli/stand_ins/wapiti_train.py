@@ -58,7 +58,7 @@ def _ignored_options(command: _F) -> _F:
 @click.option("-2", "--rho2", type=click.FloatRange(min=0), default=0.0001, show_default=True,
               help="The ℓ2 penalty.")  # fmt: skip
 @click.option("--tol", type=float, default=1e-4, show_default=True,
-              help="proxqn's own: the gap to end at, as a share of the objective.")  # fmt: skip
+              help="proxqn's own: how far above the optimum to end, as a share of it.")  # fmt: skip
 @click.option("-e", "--stopeps", type=click.FloatRange(min=0), default=0.02, show_default=True,
               help="End when ten iterations gain less than a 200th of this share.")  # fmt: skip
 @click.option("-T", "--type", "kind", default="crf", hidden=True)
