@@ -21,7 +21,10 @@ _LEAST_SAMPLES = 200
 _MANY = 0.1  # features that λ hardly holds back, for each row: of fewer, a sample tells enough
 _CHEAP = 1.75  # passes an epoch: for each one more, another feature a row must be there to fit
 _LEAST_EPOCHS, _MOST_EPOCHS = 3, 12
-_LEAST_FALL = 0.03  # of the objective, as met on the way: what an epoch must bring to be followed
+# Of the objective, as met on the way: what an epoch must bring to be followed by another.
+_LEAST_FALL = 0.03
+_FALL_IF_DENSE = 0.015  # where a step of Prox-QN costs as much as an epoch
+_DENSE = 0.5  # weights that are not zero, for each row
 
 
 @final
@@ -42,9 +45,9 @@ class StochasticStart:
         if offer is None or not pays(offer, oracle):
             return None
         with self._standing.record.clock.timed("start"):
-            return self._run(offer.begin())
+            return self._run(offer.begin(), offer.n_rows)
 
-    def _run(self, steps: StochasticSteps) -> SparseVector:
+    def _run(self, steps: StochasticSteps, n_rows: int) -> SparseVector:
         before = math.inf
         for epoch in range(_MOST_EPOCHS):
             for operation in ("forward", "backward"):
@@ -52,7 +55,9 @@ class StochasticStart:
             loss = steps.epoch(self._seed + epoch)
             weights = steps.weights()
             objective = loss + self._standing.penalty.value(weights)
-            if epoch + 1 >= _LEAST_EPOCHS and objective > (1.0 - _LEAST_FALL) * before:
+            dense = len(weights.values) > _DENSE * n_rows
+            least = _FALL_IF_DENSE if dense else _LEAST_FALL
+            if epoch + 1 >= _LEAST_EPOCHS and objective > (1.0 - least) * before:
                 break
             before = objective
         return weights
