@@ -80,8 +80,8 @@ class ChainCRF(FittedChain):
     sequence_id : str or None, default=None
         The DataFrame column that tells sequences apart; the others are features.
     max_weight : float or None, default=None
-        No weight may be larger in size. With such a bound the gap that is proved is a few per cent
-        under small ``lam``, too, where it is large without.
+        No weight may be larger in size. With such a bound more can be proved under small ``lam``:
+        the gap is that of the problem with the bound.
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4

@@ -70,8 +70,8 @@ class HierarchicalClassifier(TreePredictor):
         λ of the constant feature's weights, where it shall differ from ``lam``. 0 leaves them
         unpenalised (by ``l2`` too), as in scikit-learn; there is no duality gap then.
     max_weight : float or None, default=None
-        No weight may be larger in size. With such a bound the gap that is proved is a few per cent
-        under small ``lam``, too, where it is large without.
+        No weight may be larger in size. With such a bound more can be proved under small ``lam``:
+        the gap is that of the problem with the bound.
     solver : str or ProxQN, default="prox-qn"
         The solver, or its settings, such as ``ProxQN.paper()``.
     tol : float, default=1e-4
