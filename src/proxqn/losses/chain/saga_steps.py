@@ -23,11 +23,7 @@ def offer(data: ChainData, penalty: Penalty, n_jobs: int) -> StochasticOffer | N
     """
     if data.features.dense is not None:
         return None
-    slot_weights = None
-    if data.weights is not None:
-        slot_weights = np.zeros(data.layout.stride)
-        slot_weights[data.layout.token_slot] = np.repeat(data.weights, data.layout.lengths)
-    reach = Reach.of(data.features, slot_weights, penalty, size=data.n_labels, n_own=data.n_labels)
+    reach = Reach.of(data.features, data.weights, penalty, size=data.n_labels, n_own=data.n_labels)
     return reach.offer(
         data.layout.n_tokens,
         data.pass_cost,

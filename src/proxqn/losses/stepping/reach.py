@@ -38,7 +38,7 @@ class Reach:
     def of(
         cls,
         data: FeatureIndexed,
-        slot_weights: Floats | None,
+        sample_weight: Floats | None,
         penalty: Penalty,
         *,
         size: int,
@@ -46,7 +46,8 @@ class Reach:
     ) -> Reach:
         """Keep the columns that λ does not rule out."""
         least = 0.0 if len(penalty.unpenalised) else penalty.least
-        sizes = _column_sizes(data, slot_weights)
+        heaviest = 1.0 if sample_weight is None else float(sample_weight.max(initial=0.0))
+        sizes = heaviest * _column_sizes(data)
         kept = np.flatnonzero(sizes > least)
         n_entries = int(np.diff(data.start)[kept].sum())
         n_free = int(np.count_nonzero(sizes > _FREE * least))
@@ -74,10 +75,12 @@ class Reach:
         return StochasticOffer(cost, self.n_free, n_rows, begin)
 
 
-def _column_sizes(data: FeatureIndexed, slot_weights: Floats | None) -> Floats:
-    """Return ``Σ|x|`` of each column, each entry times the weight of its sample."""
-    values = np.ones(data.n_entries)
-    values[np.repeat(data.value_start >= 0, np.diff(data.start))] = np.abs(data.values)
-    if slot_weights is not None:
-        values *= slot_weights[data.slots]
-    return np.add.reduceat(values, data.start[:-1]) if len(values) else np.zeros(0)
+def _column_sizes(data: FeatureIndexed) -> Floats:
+    """Return ``Σ|x|`` of each column; an entry that is one is only counted."""
+    sizes = np.diff(data.start).astype(np.float64)
+    real = data.value_start >= 0
+    if real.any():
+        ends = np.concatenate([[0.0], np.cumsum(np.abs(data.values))])
+        first = data.value_start[real]
+        sizes[real] = ends[first + np.diff(data.start)[real]] - ends[first]
+    return sizes
