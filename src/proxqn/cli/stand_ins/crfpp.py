@@ -35,7 +35,7 @@ _ETA_SHARE: Final = 1 / 10  # CRF++ ends after three iterations of so little, he
 @click.option("-t", "--textmodel", is_flag=True, help="Write the model as text, too.")
 @click.option("-C", "--convert", is_flag=True, help="Make a model of one that is text.")
 @click.option("-p", "--thread", type=click.IntRange(min=0), default=0, help="Threads; 0: all.")
-@click.option("--tol", type=float, default=1e-4, show_default=True,
+@click.option("--tol", type=float, default=1e-5, show_default=True,
               help="proxqn's own: how far above the optimum to end, as a share of it.")  # fmt: skip
 @click.option("-e", "--eta", type=click.FloatRange(min=0), default=1e-4, show_default=True,
               help="End when ten iterations gain less than a tenth of this share.")  # fmt: skip

@@ -21,7 +21,7 @@ from proxqn.io.readers import DataFileError
 from proxqn.run.status import Status
 from proxqn.run.trace import Row
 
-SMALLEST_LAM: Final = 1e-5
+SMALLEST_LAM: Final = 1e-6
 """What λ = 0 becomes: the solver lives on weights that are zero."""
 
 _WINDOW: Final = 10  # iterations
