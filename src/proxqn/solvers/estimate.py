@@ -283,8 +283,7 @@ class Estimates:
         standing = self._standing
         B = self._model(point, at, pairs)
         objective, iteration = standing.iterate.objective, standing.record.iteration
-        early = len(pairs) < _FEW_PAIRS or iteration < _APART  # first falls foretell too much
-        if B is None or (isinstance(B, Paired) and early):
+        if B is None or (isinstance(B, Paired) and len(pairs) < _FEW_PAIRS):
             return math.inf
         effort = Effort(_CLOSE * at.violation, seed=self._seed)
         with standing.record.clock.timed("estimate"):
