@@ -252,6 +252,8 @@ def test_works_in_a_grid_search_and_survives_pickle(fitted):
         ({"hierarchy": {"a": ["b"]}}, None, r"hierarchy must be a proxqn\.Hierarchy"),
         ({}, "pet", "not a leaf"),
         ({}, "cow", "not in the hierarchy"),
+        ({}, "cat\0", "ends in a zero character"),
+        ({"hierarchy": None}, ["animal", "cat\0"], "ends in a zero character"),
         ({}, ["plant", "cat"], "does not agree with the hierarchy"),
     ],
 )

@@ -315,6 +315,26 @@ def test_labels_that_do_not_fit():
         model.score(dicts()[:1], [["B", "I", "Q"]])
 
 
+@pytest.mark.parametrize(
+    "y",
+    [
+        [["a\0", "a"], ["b"]],  # texts alone
+        [["a\0", None], ["b"]],
+        [["b", {"a\0", "a"}], ["b"]],
+        (np.array(["a\0", "a"], dtype=object), np.array(["b"], dtype=object)),
+        [[b"a\0", b"a"], [b"b"]],
+    ],
+)
+def test_labels_that_numpy_would_make_one_are_refused(y):
+    X = [["x", "y"], ["z"]]
+    with pytest.raises(ValueError, match=r"the label b?'a\\x00', which ends in a zero character"):
+        ChainCRF().fit(X, y)
+    model = ChainCRF().fit(X, [["a", "a\0b"], ["b"]])  # inside text they stay
+    assert model.classes_.tolist() == ["a", "a\0b", "b"]
+    with pytest.raises(ValueError, match="ends in a zero character"):
+        model.score(X, [["a\0", "a"], ["b"]])
+
+
 FRAMES = {
     "another column name": (
         lambda t: t.rename(columns={"sid": "x"}),

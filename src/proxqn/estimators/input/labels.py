@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self, final
@@ -101,6 +101,7 @@ def read_given(y: Any, tokens: Tokens) -> GivenLabels:
     names = known + [name for choice in choices for name in choice or ()]
     if len({isinstance(name, str) for name in names}) > 1:
         raise TypeError("y mixes text and numbers; expected labels of one type. Convert them.")
+    refuse_final_zeros(names)
     named = np.array(names)
     _check_values(named)
     return GivenLabels(*_numbered(named[: len(known)]), has_label, choices)
@@ -129,6 +130,24 @@ def known_labels(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int3
             f"The model knows {_some(classes)}. Refit with them, or leave those sequences out."
         )
     return number.astype(np.int32)
+
+
+def refuse_final_zeros(labels: Iterable[Any]) -> None:
+    r"""Refuse text that ends in a zero character: NumPy would cut it off, and make two labels one.
+
+    Examples
+    --------
+    >>> refuse_final_zeros(["a", "b\0"])
+    Traceback (most recent call last):
+        ...
+    ValueError: y has the label 'b\x00', which ends in a zero character; ...
+    """
+    for label in labels:
+        if isinstance(label, str | bytes) and label[-1:] in ("\0", b"\0"):
+            raise ValueError(
+                f"y has the label {label!r}, which ends in a zero character; expected one that "
+                "does not, as NumPy cuts zeros off the end of text. Rename it."
+            )
 
 
 def check_several_classes(labels: PartialLabels, classes: NDArray[Any]) -> None:
@@ -161,8 +180,9 @@ def _listed_texts(y: Any, lengths: Ints) -> tuple[NDArray[Any], NDArray[np.int32
     if set(map(type, labels)) != {str}:
         return None
     table = {name: place for place, name in enumerate(dict.fromkeys(labels))}
+    refuse_final_zeros(table)
     place = np.fromiter(map(table.__getitem__, labels), np.int32, len(labels))
-    names, number = _numbered(np.array(list(table)))  # sorts; NumPy cuts zeros off the end of text
+    names, number = _numbered(np.array(list(table)))  # sorts
     return names, number[place]
 
 
@@ -202,6 +222,7 @@ def _label_array(labels: Any) -> NDArray[Any]:
     if array.dtype.kind not in "US" or array.ndim != 1 or array is labels:
         return array
     given = list(labels)
+    refuse_final_zeros(given)
     if any(not isinstance(label, str | bytes) for label in given):
         array = np.empty(len(given), dtype=object)
         array[:] = given
@@ -239,6 +260,7 @@ def _check_values(labels: NDArray[Any]) -> None:
     assert_all_finite(labels, input_name="y")
     if labels.dtype.kind != "O":
         return
+    refuse_final_zeros(labels)
     types = {type(label).__name__ for label in labels}
     if "NoneType" in types:
         raise ValueError(

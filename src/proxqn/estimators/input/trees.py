@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from proxqn.estimators.input.labels import refuse_final_zeros
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.problem import Floats, Ints
 
@@ -68,6 +69,7 @@ def read_labels(y: Any, hierarchy: Hierarchy | None, X: sp.csr_array) -> Labelle
     if is_paths(y):
         check_consistent_length(X, y)
         tree = Hierarchy.from_paths(y) if hierarchy is None else hierarchy
+        refuse_final_zeros(tree.leaf_names)
         return _labelled(tree, tree.leaf_index_of_paths(y))
     names = _check_names(y)
     check_consistent_length(X, names)
@@ -104,6 +106,8 @@ def read_weights(
 
 def _check_names(y: Any) -> NDArray[Any]:
     names: NDArray[Any] = column_or_1d(y, warn=True)
+    if names.dtype.kind in "USO":
+        refuse_final_zeros(y)
     if names.dtype.kind in "Ofc":  # text and integers are labels beyond doubt
         assert_all_finite(names, input_name="y")
         check_classification_targets(names)
