@@ -24,6 +24,10 @@ class Status(Enum):
     INTERRUPTED = "interrupted: the last accepted iterate is returned"
     CALLBACK = "stopped: the callback asked for it"
     IMPORTED = "imported: another program's file, which does not say how well it was fitted"
+    UNBOUNDED = (
+        "failed: the objective fell below -1e100: the loss is not bounded below (is it concave, or "
+        "has it the wrong sign?)"
+    )
     NOT_FINITE = "failed: the loss or its gradient is not finite at the point returned"
 
     @property

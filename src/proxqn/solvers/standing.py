@@ -78,6 +78,9 @@ _UNSEEN = (
 )
 
 
+_ENDLESS = -1e100  # an objective below has no end in sight: squares are soon out of range
+
+
 @final
 class Standing:
     """How one run stands.
@@ -234,6 +237,8 @@ class Standing:
         """Show the callback the last row, which no sweep will change any more; count iterations."""
         if self.record.show(self.iterate.weights):
             return Status.CALLBACK
+        if self.iterate.objective < _ENDLESS:
+            return Status.UNBOUNDED
         return Status.MAX_ITER if self.record.iteration >= self._goal.max_iter else None
 
     def solution(self, solve: Callable[[SparseVector], Status], start: SparseVector) -> Solution:

@@ -62,6 +62,7 @@ def test_one_forward_pass_and_no_step():
     [
         pytest.param(lambda w: (1.0, np.zeros(3)), id="nothing to gain"),
         pytest.param(lambda w: (-float(w @ w) + 5.0 * w.sum(), 5.0 - 2 * w), id="concave"),
+        pytest.param(lambda w: (1.0 - 1e200 * w.sum(), np.full(3, -1e200)), id="steep"),
         pytest.param(lambda w: (math.nan if w.any() else 1.0, np.full(3, 5.0)), id="no number"),
         pytest.param(lambda w: (math.inf if w.any() else 1.0, np.full(3, 5.0)), id="out of range"),
     ],

@@ -14,6 +14,7 @@ from proxqn.losses.function import FunctionOracle
 from proxqn.penalties import ElasticNet
 from proxqn.problem.oracle import NOTHING, Line, Oracle, Point
 from proxqn.run.status import Status
+from proxqn.solvers.rivals.prox_gd import ProxGD
 
 # --- exits -----------------------------------------------------------------------------------
 
@@ -72,6 +73,27 @@ def test_a_loss_that_is_not_finite_at_the_start_fails_in_words(bad):
 def test_a_gradient_that_is_not_a_number_is_not_convergence():
     result = minimize(lambda w: (1.0, np.full(3, np.nan)), 1.0, x0=np.zeros(3))
     assert not result.success
+
+
+CONCAVE = lambda w: (-float(w @ w), -2.0 * w)  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("fun", "solver"),
+    [
+        (CONCAVE, "prox-qn"),
+        (CONCAVE, "prox-gd"),
+        (CONCAVE, ProxGD(accelerated=True)),
+        (CONCAVE, "owl-qn"),
+        (lambda w: (3.0 * float(w.sum()), np.full(3, 3.0)), "prox-qn"),  # steeper than the penalty
+        (lambda w: (float((w**3).sum()), 3.0 * w * w), "prox-qn"),
+    ],
+)
+def test_an_objective_that_falls_without_end_is_told(fun, solver):
+    result = minimize(fun, 1.0, x0=-np.ones(3), solver=solver)
+    assert result.status is Status.UNBOUNDED
+    assert not result.success
+    assert "not bounded below" in result.message
 
 
 # --- interrupts ------------------------------------------------------------------------------
