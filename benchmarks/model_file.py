@@ -35,6 +35,7 @@ def large_model(n_features: int) -> tuple[ChainCRF, SequenceEncoder]:
     coef = sp.csr_array((rng.normal(size=n_features), (rows, columns)))
     model = chain_with_weights(coef, rng.normal(size=(3, 3)), np.array(["B", "I", "O"]))
     model.objective_, model.gap_, model.n_iter_, model.n_parameters_ = 1.0, 0.0, 1, 3 * n_features
+    model.estimate_, model.gap_box_, model.box_ = 0.0, 0.0, 0.0
     model.status_ = Status.GAP
     model.result_ = OptimizeResult(kkt=0.0)
     nothing = Vocabulary.from_names([])

@@ -43,7 +43,7 @@ def main() -> None:
     runs, by_letter = [], []
     for lam in [500.0, 100.0, 50.0] if options.all else [options.lam]:
         print(f"Training with lambda = {lam:g} until the relative gap is {options.tol:g}:")
-        model = ChainCRF(lam=lam, tol=options.tol, n_jobs=options.n_jobs, verbose=1)
+        model = ChainCRF(lam=lam, tol=options.tol, stop="gap", n_jobs=options.n_jobs, verbose=1)
         model.fit(ocr.X_train, ocr.y_train, lengths=ocr.lengths_train)
         if len(model.trace_) < 2:
             sys.exit("Interrupted before the first iteration: nothing to show.")

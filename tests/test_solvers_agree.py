@@ -24,7 +24,7 @@ def optima():
     found = {}
     for name in PROBLEMS:
         oracle, lam = problem(name)
-        result = minimize(oracle, lam, tol=1e-9, max_iter=5000)
+        result = minimize(oracle, lam, tol=1e-9, stop="gap", max_iter=5000)
         assert result.success, name
         found[name] = result.fun
     return found
@@ -34,7 +34,7 @@ def optima():
 @pytest.mark.parametrize("solver", EXACT)
 def test_same_optimum_to_a_millionth(name, solver, optima):
     oracle, lam = problem(name)
-    result = minimize(oracle, lam, solver=EXACT[solver], tol=1e-6, max_iter=20_000)
+    result = minimize(oracle, lam, solver=EXACT[solver], tol=1e-6, stop="gap", max_iter=20_000)
     assert result.success, result.message
     assert result.fun == pytest.approx(optima[name], rel=1e-6)
 

@@ -26,7 +26,7 @@ def problem():
 
 def fit(n_jobs: int, settings: ProxQN, lam=LAM, **penalty):
     oracle = problem().oracle(n_jobs=n_jobs)
-    result = minimize(oracle, lam, solver=settings, tol=1e-7, **penalty)
+    result = minimize(oracle, lam, solver=settings, tol=1e-7, stop="gap", **penalty)
     rows = [row.flat() for row in result.trace]
     for row in rows:
         for name in [n for n in row if n.startswith("s_") or n == "seconds"]:

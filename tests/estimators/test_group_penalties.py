@@ -98,7 +98,7 @@ def test_edge_features_keep_lam_where_transitions_are_free():
 
 
 def test_unpenalised_weights_have_no_gap_and_the_message_says_why():
-    model = ChainCRF(LAM, lam_transitions=0.0).fit(X, Y, LENGTHS)
+    model = ChainCRF(LAM, lam_transitions=0.0, stop="gap").fit(X, Y, LENGTHS)
     assert model.status_.success
     assert not np.isfinite(model.gap_)
     assert "some weights have no penalty" in model.status_.value

