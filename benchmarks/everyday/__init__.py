@@ -1,0 +1,1 @@
+"""What people train every day, CRFsuite beside us: ``python -m benchmarks.everyday``."""
