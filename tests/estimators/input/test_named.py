@@ -360,11 +360,59 @@ def test_a_frame_of_text_without_sequence_id():
         ChainCRF().fit(frame(), FLAT)
 
 
+@pytest.mark.parametrize(
+    "X",
+    [
+        [],
+        [[]],
+        [(), []],
+        [[], [{"w": "the"}, {"w": "dog"}], [], [], [{"w": "dog"}], []],
+        pytest.param([[["the"], ["dog"]], [], [["dog"]]], id="strings"),
+    ],
+)
+@pytest.mark.parametrize("templates", [None, "U0:%x[0,0]\nB0:%x[0,0]\nB"])
+def test_an_empty_sentence_has_an_empty_answer(X, templates):
+    rows = [[["the"], ["dog"], ["the"]], [["dog"], ["the"]]]
+    model = ChainCRF(lam=0.01, templates=templates)
+    model.fit(
+        rows if templates else [[{"w": w} for (w,) in s] for s in rows],
+        [["A", "B", "A"], ["B", "A"]],
+    )
+    if templates:
+        X = [[[token["w"]] if isinstance(token, dict) else token for token in s] for s in X]
+    full = [s for s in X if len(s)]
+    expected = iter(model.predict(full) if full else [])
+    labels, marginals = model.predict(X), model.predict_marginals(X)
+    assert [a.tolist() for a in labels] == [next(expected).tolist() if len(s) else [] for s in X]
+    assert [a.shape for a in marginals] == [(len(s), 2) for s in X]
+    assert [len(dicts) for dicts in model.predict_marginal_dicts(X)] == [len(s) for s in X]
+    best = model.predict_n_best(X, n=2)
+    for sentence, paths, found in zip(X, best, labels, strict=True):
+        assert len(paths) == (2 if len(sentence) else 1)
+        assert paths[0][0].tolist() == found.tolist()
+        assert len(sentence) or paths[0][1] == 1.0
+    forced = [["B"] * len(s) for s in X]
+    assert [a.tolist() for a in model.predict(X, forced=forced)] == forced
+    if 0 < len(full) < len(X):
+        for refused in (model.fit, model.score, model.log_probability):
+            with pytest.raises(ValueError, match="has length 0"):
+                refused(X, forced)
+
+
+def test_empty_sequences_of_numbers():
+    model = ChainCRF(**SETTINGS).fit(np.eye(len(FLAT)), FLAT)
+    assert model.predict([]) == []
+    assert [len(found) for found in model.predict([np.eye(len(FLAT))[:0]])] == [0]
+    found = model.predict([np.eye(len(FLAT))[:2], np.eye(len(FLAT))[:0]])
+    assert [a.tolist() for a in found] == [model.predict(np.eye(len(FLAT))[:2], [2]).tolist(), []]
+    with pytest.raises(ValueError, match="sequence 1 has length 0"):
+        model.predict(np.eye(len(FLAT))[:2], lengths=[2, 0])
+
+
 def test_prediction_refuses():
     model = ChainCRF(**SETTINGS).fit(dicts(), Y)
     for X, error, message in (
         ([[{"w": np.inf}]], ValueError, "position 0: feature 'w' is inf"),
-        ([[{"w": "a"}], []], ValueError, "sequence 1 has length 0"),
         (iter([]), ValueError, "X holds no sequence"),
         (np.ones((2, 3)), ValueError, "X has 3 features, but ChainCRF is expecting"),
     ):

@@ -63,13 +63,14 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_tokens,), or list of arrays
-            Labels in the form of X: flat for a matrix, one array a sequence for a list.
+            Labels in the form of X: flat for a matrix, one array a sequence for a list; an empty
+            one for an empty sequence.
         """
         if all(option is None for option in (lengths, edges, constraints, forced)):
             at_once = self._read_names(X)
             if at_once is not None:
                 return cut(self.classes_[at_once.best_labels()], at_once.lengths)
-        tokens, inference = self._prepare(X, lengths, edges)
+        tokens, inference = self._prepare(X, lengths, edges, empty=True)
         known = None if forced is None else read_forced(forced, tokens, self.classes_)
         labels = inference.best_labels(tokens, constraints, known)
         return tokens.in_form_of_input(self.classes_[labels])
@@ -93,10 +94,12 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"n must be an integer, 1 or above, got {n!r}.")
-        tokens, inference = self._prepare(X, lengths, edges)
+        tokens, inference = self._prepare(X, lengths, edges, empty=True)
+        found = inference.n_best(tokens, int(n))
+        nothing = np.zeros((1, 0), dtype=np.int64), np.zeros(1)  # one labelling, and it is certain
         return [
-            [(self.classes_[path], float(p)) for path, p in zip(paths, np.exp(log_p), strict=True)]
-            for paths, log_p in inference.n_best(tokens, int(n))
+            self._named(*(next(found) if size else nothing))
+            for size in tokens.given_lengths.tolist()
         ]
 
     def predict_marginals(
@@ -118,7 +121,7 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             at_once = self._read_names(X)
             if at_once is not None:
                 return cut(at_once.marginals(), at_once.lengths)
-        tokens, inference = self._prepare(X, lengths, edges)
+        tokens, inference = self._prepare(X, lengths, edges, empty=True)
         return tokens.in_form_of_input(inference.marginals(tokens))
 
     def predict_marginal_dicts(
@@ -140,8 +143,8 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if at_once is not None:
             marginals, sizes = at_once.marginals(), at_once.lengths
         else:
-            tokens, inference = self._prepare(X, lengths, edges)
-            marginals, sizes = inference.marginals(tokens), tokens.lengths.tolist()
+            tokens, inference = self._prepare(X, lengths, edges, empty=True)
+            marginals, sizes = inference.marginals(tokens), tokens.given_lengths.tolist()
         labels = self.classes_.tolist()
         dicts = iter([dict(zip(labels, row, strict=True)) for row in marginals.tolist()])
         return [list(islice(dicts, size)) for size in sizes]
@@ -215,15 +218,23 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
+    def _named(self, paths: NDArray[np.int64], log_p: Floats) -> list[tuple[NDArray[Any], float]]:
+        return [
+            (self.classes_[path], float(p)) for path, p in zip(paths, np.exp(log_p), strict=True)
+        ]
+
     @property
     def _n_edge_features(self) -> int:
         return int(self.edge_coef_.shape[1])
 
-    def _prepare(self, X: Any, lengths: Any, edges: Any) -> tuple[Tokens, ChainInference]:
+    def _prepare(
+        self, X: Any, lengths: Any, edges: Any, *, empty: bool = False
+    ) -> tuple[Tokens, ChainInference]:
         if not hasattr(self, "coef_"):  # the check itself takes longer than to label a sentence
             check_is_fitted(self)
-        read = named_input.read_new(self, X, lengths)
-        tokens = with_edges(read, edges, self._n_edge_features)
+        tokens = named_input.read_new(self, X, lengths, empty=empty)
+        if len(tokens.lengths):
+            tokens = with_edges(tokens, edges, self._n_edge_features)
         weights, n_jobs = self._weights().without_intercept(), resolve_n_jobs(self.n_jobs)
         return tokens, ChainInference(weights, n_jobs, tagger_of(self, weights))
 

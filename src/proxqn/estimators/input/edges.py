@@ -53,7 +53,7 @@ def with_edges(tokens: Tokens, edges: Any, known: int | None) -> Tokens:
 def _checked(edges: Any, tokens: Tokens) -> sp.csr_array:
     if isinstance(edges, list | tuple) and is_list_of_sequences(edges):
         edges, lengths = join(edges)
-        if not np.array_equal(lengths, tokens.lengths):
+        if not np.array_equal(lengths, tokens.given_lengths):
             raise ValueError(
                 "edges must have a matrix for every sequence, with as many rows as it has tokens."
             )

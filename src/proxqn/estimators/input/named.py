@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+import scipy.sparse as sp
 
 from proxqn.estimators.input.blocks import are_blocks
-from proxqn.estimators.input.tokens import Tokens, as_list, canonical, check_lengths, read_tokens
+from proxqn.estimators.input.tokens import (
+    Tokens,
+    as_list,
+    canonical,
+    check_lengths,
+    read_tokens,
+    without_empty,
+)
 from proxqn.features.dense import split
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
@@ -133,20 +141,26 @@ def _training(
     )
 
 
-def read_new(estimator: Any, X: Any, lengths: Any) -> Tokens:
-    """Read sequences for a fitted model; features it does not know are left out."""
+def read_new(estimator: Any, X: Any, lengths: Any, *, empty: bool = False) -> Tokens:
+    """Read sequences for a fitted model; features it does not know are left out.
+
+    Where ``empty`` says so a list may be empty, and sequences in it.
+    """
     if isinstance(X, EncodedSequences):
         _refuse_lengths(lengths)
         _check_columns(X, estimator)
-        return _as_tokens(X, listed=True)
+        return _as_tokens(X, listed=True, empty=empty)
     X = X if are_blocks(X, lengths) else _plain(X)
+    if empty and lengths is None and _has_no_token(X):
+        given = np.zeros(len(X), dtype=np.int64)
+        return Tokens(sp.csr_array((0, estimator.n_features_in_)), given[:0], True, given=given)
     if not is_named(X, estimator.sequence_id):
-        return read_tokens(estimator, X, lengths, reset=False, to_fit=False)
+        return read_tokens(estimator, X, lengths, reset=False, to_fit=False, empty=empty)
     _refuse_lengths(lengths)
     encoded = _checked(estimator.encoder_).transform(X)
     if not len(encoded.lengths):
         raise ValueError("X holds no sequence; expected at least one.")
-    return _as_tokens(encoded, listed=not is_frame(X))
+    return _as_tokens(encoded, listed=not is_frame(X), empty=empty)
 
 
 def count_unseen(estimator: Any, X: Any) -> int:
@@ -171,12 +185,14 @@ def _check_columns(encoded: EncodedSequences, estimator: Any) -> None:
         )
 
 
-def _as_tokens(encoded: EncodedSequences, *, listed: bool, to_fit: bool = False) -> Tokens:
+def _as_tokens(
+    encoded: EncodedSequences, *, listed: bool, to_fit: bool = False, empty: bool = False
+) -> Tokens:
     """Return what the model works on; to fit one, dense columns are kept apart."""
-    lengths = check_lengths(encoded.lengths, encoded.X.shape[0])
+    lengths, given = without_empty(check_lengths(encoded.lengths, encoded.X.shape[0], empty=empty))
     edges = None if encoded.edges is None else canonical(encoded.edges)
     sparse, dense = split(encoded.X) if to_fit else (encoded.X, None)
-    return Tokens(canonical(sparse), lengths, listed, edges, dense)
+    return Tokens(canonical(sparse), lengths, listed, edges, dense, given)
 
 
 def _refuse_lengths(lengths: Any) -> None:
@@ -205,6 +221,14 @@ def _without_array(sequence: Any) -> Any:
     """Return an array of text as a list."""
     is_array = isinstance(sequence, np.ndarray) and sequence.ndim == 1
     return sequence.tolist() if is_array and sequence.dtype.kind in "USO" else sequence
+
+
+def _has_no_token(X: Any) -> bool:
+    """Whether X is a list of nothing, or of empty sequences alone."""
+    return isinstance(X, list) and all(
+        isinstance(sequence, list | tuple | np.ndarray) and np.shape(sequence)[:1] == (0,)
+        for sequence in X
+    )
 
 
 def _first_token_is_named(X: Any) -> bool:

@@ -38,6 +38,12 @@ class Tokens:
     listed: bool  # whether the user gave a list of sequences
     edges: sp.csr_array | None = None  # [n_tokens, n_edge_features] of the steps into the tokens
     dense: DenseColumns | None = None  # columns that are empty in X
+    given: Ints | None = None  # [n_given] of a list with empty sequences: all lengths, with zeros
+
+    @property
+    def given_lengths(self) -> Ints:
+        """The lengths of the sequences as the user gave them, of empty ones too."""
+        return self.lengths if self.given is None else self.given
 
     @property
     def alone(self) -> bool:
@@ -48,7 +54,7 @@ class Tokens:
         """Return one value (or row) a token as the user gave the tokens: flat, or a list."""
         if not self.listed:
             return values
-        return cut(values, self.lengths.tolist())
+        return cut(values, self.given_lengths.tolist())
 
     def take(self, keep: NDArray[np.bool_]) -> Tokens:
         """Return only the sequences where the mask is true."""
@@ -73,11 +79,20 @@ def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
     return [values[a:b] for a, b in pairwise(accumulate(lengths, initial=0))]
 
 
-def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool, to_fit: bool) -> Tokens:
+def without_empty(lengths: Ints) -> tuple[Ints, Ints | None]:
+    """Return the lengths above 0; and all of them, if that is not the same."""
+    above = lengths[lengths > 0]
+    return above, lengths if len(above) < len(lengths) else None
+
+
+def read_tokens(
+    estimator: Any, X: Any, lengths: Any, *, reset: bool, to_fit: bool, empty: bool = False
+) -> Tokens:
     """Check X and lengths; with ``reset`` the estimator learns its number of features.
 
     Dense columns of an array are kept apart, and to fit a model those of a sparse matrix as well:
-    to look for them takes longer than to label a few sentences.
+    to look for them takes longer than to label a few sentences. Sequences of a list may be empty
+    where ``empty`` says so.
     """
     sparse: Any
     if are_blocks(X, lengths):
@@ -98,11 +113,12 @@ def read_tokens(estimator: Any, X: Any, lengths: Any, *, reset: bool, to_fit: bo
         X = _readable(X)
         sparse, dense = split(X) if to_fit or not sp.issparse(X) else (X, None)
     n_tokens = sparse.shape[0]
+    given = None
     if lengths is None:
         checked = np.ones(n_tokens, dtype=np.int64)
     else:
-        checked = check_lengths(lengths, n_tokens)
-    return Tokens(canonical(sparse), checked, listed, dense=dense)
+        checked, given = without_empty(check_lengths(lengths, n_tokens, empty=empty and listed))
+    return Tokens(canonical(sparse), checked, listed, dense=dense, given=given)
 
 
 def _passes_as_it_is(estimator: Any, X: Any) -> bool:
@@ -127,7 +143,7 @@ def as_list(values: Any) -> Any:
     return values.tolist() if pandas and isinstance(values, pandas.Series) else values
 
 
-def check_lengths(given: Any, n_tokens: int) -> Ints:
+def check_lengths(given: Any, n_tokens: int, *, empty: bool = False) -> Ints:
     """Return the sequences' lengths; refuse those that X cannot have."""
     lengths: NDArray[Any] = np.asarray(given)
     if lengths.dtype.kind not in "iu" and lengths.size:
@@ -139,7 +155,7 @@ def check_lengths(given: Any, n_tokens: int) -> Ints:
         raise ValueError(
             f"lengths must be a list with one number a sequence, got shape {lengths.shape}."
         )
-    if lengths.min() < 1:
+    if lengths.min() < 1 and not empty:
         i = int(np.argmax(lengths < 1))
         raise ValueError(
             f"sequence {i} has length {lengths[i]}; expected at least one token. Leave empty "
