@@ -89,7 +89,7 @@ def test_train_says_what_it_does(home, cli, tmp_path):
                "-o", tmp_path / "m", "--dev", home / "test.txt")  # fmt: skip
     assert done.stdout == ""
     assert "40 sequences" in done.stderr
-    assert "dev F1 elapsed    left" in done.stderr
+    assert "dev F1 elapsed\n" in done.stderr
     assert "converged: the estimated error" in done.stderr
     assert "token accuracy" in done.stderr
 

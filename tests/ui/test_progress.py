@@ -56,7 +56,7 @@ ROWS = [row(1), row(2), row(3, epoch=2, gap=1.0), row(4, epoch=2, gap=0.25)]
 
 
 def test_pipe_gets_lines_of_equal_width():
-    lines = run(io.StringIO(), ROWS).splitlines()
+    lines = run(io.StringIO(), ROWS, stop="gap").splitlines()
     assert [line.split()[0] for line in lines] == ["iteration", "1", "3", "4", "converged:"]
     assert len({len(line) for line in lines[:-1]}) == 1
     assert max(map(len, lines)) <= 80
@@ -99,7 +99,7 @@ def test_the_table_fits_a_terminal_and_lines_up():
 
 
 def run_scored(stream, rows, score):
-    with Progress(stream, score_name="dev F1") as progress:
+    with Progress(stream, stop="gap", score_name="dev F1") as progress:
         progress.note(score)
         for one in rows:
             progress(one)
@@ -117,6 +117,12 @@ def test_time_left_follows_the_fall_of_the_gap():
     assert left(replace(falling[-1], seconds=6.0)) is None  # it has stood still for half the time
     assert left(replace(falling[-1], seconds=7.0, gap=1e-5)) == 0.0
     assert TimeLeft(0.0)(falling[-1]) is None
+
+
+def test_only_a_run_that_ends_by_its_gap_has_a_time_left():
+    shown = run(io.StringIO(), ROWS).splitlines()
+    assert shown[0].split()[-1] == "elapsed"
+    assert shown[1].split() == ["1", "1,000.0000", "—", "10", "20", "0.1", "s"]
 
 
 def test_terminal_without_rich_gets_lines(monkeypatch):

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Literal, final
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -32,7 +32,7 @@ class Request:
     lam: float
     l2: float
     tol: float
-    stop_by: str
+    stop_by: Literal["estimate", "gap"]
     max_weight: float | None
     max_iter: int
     solver: str
@@ -102,7 +102,8 @@ def run(request: Request, job: Job) -> None:
     """Fit the estimator as a user would, and write it."""
     beginning = resuming.prepare(request, job)
     model = job.estimator(**job.parameters, **request.parameters(), solver=beginning.solver)
-    with watching(request.display, request.stop, job.dev, request.tol) as watch:
+    watched = request.display, request.stop, job.dev, request.tol, request.stop_by
+    with watching(*watched) as watch:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in other words
             model.fit(**job.data, callback=watch, initial=beginning.initial)

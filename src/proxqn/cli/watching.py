@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from types import FrameType, SimpleNamespace
-from typing import Any, final
+from typing import Any, Literal, final
 
 import click
 
@@ -125,14 +125,20 @@ class Watch(ModelWatcher):
 
 
 @contextmanager
-def watching(display: Display, stop: Stop, dev: Dev | None, tol: float) -> Iterator[Watch]:
+def watching(
+    display: Display,
+    stop: Stop,
+    dev: Dev | None,
+    tol: float,
+    stop_by: Literal["estimate", "gap"],
+) -> Iterator[Watch]:
     """Show a fit as it goes; give :meth:`Watch.finish` its result."""
     match display:
         case Display.PROGRESS:
             from proxqn.ui.progress import Progress
 
             name = None if dev is None else dev.name
-            with Progress(sys.stderr, tol=tol, score_name=name) as show:
+            with Progress(sys.stderr, tol=tol, stop=stop_by, score_name=name) as show:
                 yield Watch(show, stop, dev)
         case Display.JSON:
             yield Watch(_JsonLines(), stop, dev)

@@ -141,7 +141,7 @@ def solve(
     if estimator.max_weight is not None:
         penalty = Bounded(penalty, estimator.max_weight)
     local = penalty.on(start.coordinates)
-    with _progress(estimator.verbose, estimator.tol) as progress:
+    with _progress(estimator) as progress:
         result = minimize(
             oracle,
             penalty=penalty,
@@ -181,13 +181,13 @@ def _seeded(solver: str | Solver, random_state: Any) -> str | Solver:
     return replace(settings, seed=int(check_random_state(random_state).randint(2**31 - 1)))
 
 
-def _progress(verbose: int, tol: float) -> Any:
-    if not verbose:
+def _progress(estimator: PenalisedEstimator) -> Any:
+    if not estimator.verbose:
         return nullcontext(None)
     # Here, because only who asks for progress pays for it.
     from proxqn.ui.progress import Progress
 
-    return Progress(every_iteration=verbose > 1, tol=tol)
+    return Progress(every_iteration=estimator.verbose > 1, tol=estimator.tol, stop=estimator.stop)
 
 
 def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1) -> None:

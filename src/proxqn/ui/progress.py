@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TextIO, final
+from typing import Any, Literal, Self, TextIO, final
 
 from proxqn.run.trace import Row
 from proxqn.ui.time_left import TimeLeft
@@ -63,8 +63,9 @@ def clock(seconds: float | None) -> str:
 _Column = tuple[str, int, Callable[[_State], str]]
 
 
-def _columns(score_name: str | None) -> tuple[_Column, ...]:
+def _columns(score_name: str | None, *, left: bool) -> tuple[_Column, ...]:
     """Return name, width and content of each column: 80 characters in all, at most."""
+    time_left: tuple[_Column, ...] = (("left", 7, lambda state: clock(state.left)),)
     score: tuple[_Column, ...] = () if score_name is None else ((score_name, 7, _score),)
     return (
         ("iteration", 9, lambda state: f"{state.row.iteration:,}"),
@@ -74,7 +75,7 @@ def _columns(score_name: str | None) -> tuple[_Column, ...]:
         ("working set", 11, lambda state: f"{state.row.working_set:,}"),
         *score,
         ("elapsed", 7, lambda state: clock(state.row.seconds)),
-        ("left", 7, lambda state: clock(state.left)),
+        *(time_left if left else ()),
     )
 
 
@@ -84,8 +85,8 @@ class Progress:
 
     On a terminal one table is kept up to date (with rich, where it is installed): a line for the
     beginning of every epoch and one for the present state. The gap is known once an epoch has
-    looked at all variables; what is left is estimated from its fall. Elsewhere lines are written,
-    each time an epoch begins and about once a second.
+    looked at all variables; where it is to end the run, the time left is estimated from its fall.
+    Elsewhere lines are written, each time an epoch begins and about once a second.
 
     Parameters
     ----------
@@ -94,7 +95,10 @@ class Progress:
     every_iteration : bool
         Write a line for each iteration instead, also on a terminal.
     tol : float
-        The relative gap that ends the run, for the estimate.
+        The relative gap that ends the run, for the time left.
+    stop : {"estimate", "gap"}
+        What ends it, as for ``minimize``. An estimated error comes too late to foretell the end
+        from, and the gap's fall foretells another one: the time left is shown with "gap" alone.
     score_name : str, optional
         Head of a column for scores of the iterates, which are given to :meth:`note`.
 
@@ -118,10 +122,11 @@ class Progress:
         *,
         every_iteration: bool = False,
         tol: float = 1e-4,
+        stop: Literal["estimate", "gap"] = "estimate",
         score_name: str | None = None,
     ) -> None:
         stream = sys.stderr if stream is None else stream
-        columns = _columns(score_name)
+        columns = _columns(score_name, left=stop == "gap")
         table = None if every_iteration or not stream.isatty() else _LiveTable.on(stream, columns)
         self._display: _LiveTable | _Lines = table or _Lines(stream, columns, every_iteration)
         self._time_left = TimeLeft(tol)
