@@ -172,6 +172,14 @@ class ChainCRF(FittedChain):
     >>> crf.vocabulary_
     Vocabulary(4 features: 'word:dogs', 'word:bark', 'word:cats', …)
 
+    Searches over lists need ``cv=KFold(n)``: with ``cv=n`` scikit-learn looks for classes in y, and
+    takes lists of labels for its "legacy multi-label data".
+
+    >>> from sklearn.model_selection import KFold, cross_val_score
+    >>> y = [["noun", "verb"], ["noun", "verb"]]
+    >>> cross_val_score(ChainCRF(lam=0.1), X, y, cv=KFold(2))
+    array([1., 1.])
+
     Transitions that look at the observation: after a comma the label changes, else it stays.
 
     >>> comma = np.array([[0], [0], [1], [0], [1], [0]])  # of the step into each token
