@@ -34,6 +34,17 @@ def test_files_that_a_page_names_are_there(name):
     assert not [path for path in missing if not path.startswith(("out/", "figures/", "runs/"))]
 
 
+def test_kernel_files_that_code_and_pages_name_are_there():
+    texts = [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "cpp").rglob("*.?pp")]
+    named = {
+        (path, str(text.relative_to(ROOT)))
+        for text in texts
+        for path in re.findall(r"cpp/[\w/]+\.(?:[hc]pp|inc)", text.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 20
+    assert not [where for where in sorted(named) if not (ROOT / where[0]).exists()]
+
+
 def test_every_note_is_in_the_index():
     index = (DOCS / "notes" / "README.md").read_text(encoding="utf-8")
     for page in (DOCS / "notes").glob("*.md"):

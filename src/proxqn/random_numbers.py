@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class SplitMix64:
-    """The generator of ``cpp/random.hpp``, so that references make the kernels' choices."""
+    """The generator of ``cpp/base/random.hpp``, so that references make the kernels' choices."""
 
     _MASK = (1 << 64) - 1
 

@@ -1,7 +1,7 @@
 """Where each token of each sequence stands in the label-major arrays of the chain kernels.
 
 Sequences are sorted by length and laid side by side, eight to a batch, so that eight lanes advance
-together (``cpp/chain_position.hpp``). Token t of a sequence in lane k of a batch of width W stands
+together (``cpp/chain/layout.hpp``). Token t of a sequence in lane k of a batch of width W stands
 in slot ``first + t W + k``. A sequence so long that its batch would be mostly padding gets a batch
 of width one.
 """
@@ -24,7 +24,7 @@ _CHUNK_SLOTS = 2048  # work unit of a thread; fixed, so that results do not depe
 @final
 @dataclass(frozen=True)
 class SequenceLayout:
-    """Batches of sequences and their tokens' slots; shapes as in ``cpp/chain_position.hpp``."""
+    """Batches of sequences and their tokens' slots; shapes as in ``cpp/chain/layout.hpp``."""
 
     lengths: Ints  # [n_sequences]
     first: Ints  # [n_batches]

@@ -27,7 +27,7 @@ _VALUES = 8  # lists are for data where at most one in so many entries has a val
 @final
 @dataclass(frozen=True)
 class TokenLists:
-    """For each slot its frequent columns of ones, for sweeps (``cpp/list_sums.hpp``)."""
+    """For each slot its frequent columns of ones, for sweeps (``cpp/products/list_sums.hpp``)."""
 
     start: Ints  # [n_lists + 1]
     places: NDArray[np.uint16]  # among the columns
@@ -46,7 +46,7 @@ class TokenLists:
 @final
 @dataclass(frozen=True)
 class FeatureIndexed:
-    """Columns of a sparse matrix, without the empty ones; shapes as in ``cpp/features.hpp``.
+    """Columns of a sparse matrix without empty ones, shaped as in ``cpp/products/features.hpp``.
 
     Dense columns come before them, if there are any: ``start``, ``slots``, ``value_start``,
     ``values`` and ``lists`` are of the others.

@@ -1,7 +1,7 @@
 """Find names in a block of UTF-8 bytes, many at a time, without a Python dictionary.
 
 A dictionary of ten million feature names takes over a gigabyte and seconds to build.  Here the
-names stay one block of bytes, and ``cpp/name_table.hpp`` hashes them.
+names stay one block of bytes, and ``cpp/names/name_table.hpp`` hashes them.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class PartialLabels:
 @final
 @dataclass(frozen=True)
 class Twins:
-    """The second run of rows of sequences with unknown labels; see ``cpp/lattice.hpp``."""
+    """A second run of rows for unknown labels: see ``cpp/lattice/forward_backward.hpp``."""
 
     start: Ints  # [n_sequences] first row, -1 where all labels are known
     tokens: Ints  # [n_rows] the token of each row

@@ -7,7 +7,7 @@ from proxqn.problem.sparse import SparseVector
 
 
 def moved(w: SparseVector, d: SparseVector, step: float) -> SparseVector:
-    """Return ``w + step d`` without zeros (``cpp/sparse.hpp``).
+    """Return ``w + step d`` without zeros (``cpp/base/sparse_vector.hpp``).
 
     Examples
     --------

@@ -24,7 +24,7 @@ from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 
 class SampleSteps(ABC):
-    """Weights that move after every sample, with the cumulative ℓ1 penalty (``cpp/sgd.hpp``)."""
+    """Weights that move after each sample, with a cumulative ℓ1 penalty: ``cpp/rivals/sgd.hpp``."""
 
     @abstractmethod
     def restart(self, weights: SparseVector) -> None:
@@ -98,7 +98,7 @@ class BlockPass:
 
 
 class BlockSteps(ABC):
-    """Weights that move block by block, each with a line search of its own (``cpp/bcd.hpp``)."""
+    """Weights that move by blocks, each with a line search: ``cpp/rivals/block_descent.hpp``."""
 
     @property
     @abstractmethod

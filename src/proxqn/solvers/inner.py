@@ -1,7 +1,7 @@
 """The inner problem: the direction that minimises the regularised quadratic model.
 
 ``d = argmin gᵀd + dᵀBd/2 + Ω(w + d)`` over the working set, by randomised coordinate descent with
-the paper's running vector ``d̂`` (``cpp/subproblem.hpp`` has the formulas). No inference.
+the paper's running vector ``d̂`` (``cpp/inner/compact_bfgs.hpp`` has the formulas). No inference.
 """
 
 from __future__ import annotations

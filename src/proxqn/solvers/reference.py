@@ -25,7 +25,7 @@ def memory_rows(
     diagonal: Floats,
     n_jobs: int,
 ) -> bool:
-    """Rows [p₁, c₁, p₂, …] and the diagonal of B = γD + P Pᵀ - C Cᵀ (``cpp/subproblem.hpp``)."""
+    """Rows [p₁, c₁, p₂, …] and diagonal of B = γD + P Pᵀ - C Cᵀ: ``cpp/inner/compact_bfgs.hpp``."""
     m, E, L = len(S), np.diag(SY), np.tril(SY, -1)
     try:
         J = np.linalg.cholesky(gamma * SS + L / E @ L.T)
@@ -159,7 +159,7 @@ class DrawnProduct:
 
 
 class SampledModel:
-    """``B = ρI + JᵀJ`` and BFGS pairs, written out (``cpp/sampled.hpp``)."""
+    """``B = ρI + JᵀJ`` and BFGS pairs, written out (``cpp/inner/drawn_curvature.hpp``)."""
 
     def __init__(
         self,

@@ -1,4 +1,7 @@
-"""Blocks of a linear-chain CRF: all labels of a feature; all transitions (``cpp/bcd.hpp``)."""
+"""Blocks of a linear-chain CRF: all labels of a feature; all transitions.
+
+The steps are in ``cpp/rivals/block_descent.hpp``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Labelings drawn from a chain, as rows of a matrix J with ``E[JᵀJ] = ∇²ℓ``.
 
 The Hessian is the covariance of the features under the model, and half the outer product of the
-difference of two independent labelings' features has this mean (``cpp/draws.hpp``).
+difference of two independent labelings' features has this mean (``cpp/chain/draws.hpp``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Sampling:
 @final
 @dataclass(frozen=True)
 class Draws:
-    """Runs of tokens on which two labelings drawn from the model differ (``cpp/draws.hpp``)."""
+    """Runs of tokens where two labelings drawn from the model differ: ``cpp/chain/draws.hpp``."""
 
     slot: NDArray[np.int32]  # of each token of a run
     run: NDArray[np.int32]

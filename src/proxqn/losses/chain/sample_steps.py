@@ -1,4 +1,4 @@
-"""Stochastic steps on a linear-chain CRF: one sequence at a time (``cpp/sgd.hpp``)."""
+"""Stochastic steps on a linear-chain CRF: one sequence at a time (``cpp/rivals/sgd.hpp``)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """What a chain's inference works on: the scores of all tokens and labels, in one of two precisions.
 
 Double precision is label-major, ``[labels, slots]``, and partial products walk one label's column.
-Single precision has eight labels of a slot together, ``[labels/8, slots, 8]`` (``cpp/rows.hpp``):
-half the bytes, twice the lanes, and a feature that has weights for several labels, as the frequent
-ones of text have, moves all of them at once. It is right to six digits or so.
+Single precision has eight labels of a slot together, ``[labels/8, slots, 8]``
+(``cpp/products/float_products.hpp``): half the bytes, twice the lanes, and a feature that has
+weights for several labels, as the frequent ones of text have, moves all of them at once. It is
+right to six digits or so.
 """
 
 from __future__ import annotations

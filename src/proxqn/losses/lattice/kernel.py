@@ -1,4 +1,4 @@
-"""The kernels of ``cpp/lattice.hpp`` and ``cpp/edges.hpp`` bound to data.
+"""The kernels of ``cpp/lattice/`` bound to data.
 
 :class:`LatticeInference` has the ``forward`` and ``backward`` of the plain chain's kernel, so that
 a chain oracle runs on it, and what the weights of edges need beside these.

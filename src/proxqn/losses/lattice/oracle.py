@@ -9,7 +9,7 @@ With unknown labels the loss of a sequence is ``log Z - log Z(allowed)``, minus 
 of all labelings that agree with what is known. It is not convex, so there is no certificate.
 
 All that depends on tokens alone is left to a chain's loss, which runs on other kernels here
-(``cpp/lattice.hpp``): slower by a factor, so plain chains stay with their own.
+(``cpp/lattice/forward_backward.hpp``): slower by a factor, so plain chains stay with their own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``cpp/lattice.hpp`` and ``cpp/edges.hpp`` in plain NumPy: specification and test truth.
+"""The kernels of ``cpp/lattice/`` in plain NumPy: specification and test truth.
 
 Every name and signature is that of ``proxqn._kernels``. All in the log domain, one sequence at a
 time; every row says so.

@@ -1,4 +1,4 @@
-"""Blocks of the tree model: all nodes of a feature (``cpp/bcd.hpp``, ``cpp/tree_samples.hpp``)."""
+"""Blocks of the tree model: all nodes of a feature (``cpp/rivals/tree_blocks.hpp``)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class TreeOracle(Oracle):
 
     Memory: the data twice (by row and by feature), the nonzero node scores, and one array of
     residuals, nodes x samples (85 MB at the paper's size); nothing of length d. What each step
-    costs stands in ``cpp/tree.hpp``.
+    costs stands in ``cpp/tree/forward_backward.hpp``.
 
     Parameters
     ----------

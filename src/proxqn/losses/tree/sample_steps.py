@@ -1,4 +1,4 @@
-"""Stochastic steps on the tree model: one sample at a time (``cpp/tree_samples.hpp``)."""
+"""Stochastic steps on the tree model: one sample at a time (``cpp/rivals/tree_sgd.hpp``)."""
 
 from __future__ import annotations
 

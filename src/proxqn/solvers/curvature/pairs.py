@@ -3,8 +3,8 @@
 With pairs ``s_i = w_{i+1} - w_i`` and ``y_i = g_{i+1} - g_i`` the paper's matrix is
 ``B = γI - Q R Qᵀ``, ``Q = [γS, Y]``, ``R = [[γSᵀS, L], [Lᵀ, -D]]⁻¹``, L the strictly lower part
 and D the diagonal of ``SᵀY``. Writing out the block inverse gives the same B as
-``γI + P Pᵀ - C Cᵀ`` (``cpp/subproblem.hpp``), which is what coordinate descent uses. Here I may be
-any positive diagonal: then it is BFGS in variables scaled by its root.
+``γI + P Pᵀ - C Cᵀ`` (``cpp/inner/compact_bfgs.hpp``), which is what coordinate descent uses. Here I
+may be any positive diagonal: then it is BFGS in variables scaled by its root.
 
 Only the rows of S and Y on the working set are kept. The inner products SᵀS and SᵀY are computed
 once, when a pair arrives, and are not recomputed when rows leave: a later step is zero outside the

@@ -4,7 +4,7 @@ A block holds all weights of one input feature (and a chain's transitions are a 
 inference on the samples with that feature gives the whole block's derivatives. The second
 derivatives are approximate, so the paper (section 5) adds a line search in each block, floors them
 at 1e-10, and shrinks: within an epoch a block is left out once all its weights are zero with
-``|g_j| ≤ λ - M̂/N``. The steps are in ``cpp/bcd.hpp``.
+``|g_j| ≤ λ - M̂/N``. The steps are in ``cpp/rivals/block_descent.hpp``.
 """
 
 from __future__ import annotations

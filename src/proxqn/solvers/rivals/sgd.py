@@ -3,9 +3,10 @@
 Step k takes the gradient of one sample and moves by ``η_k = η₀ / (1 + k/N)``. Penalising every
 weight by ``η_k λ/N`` in every step would be slow, and would leave few weights at exactly zero,
 since single gradients are noisy. Instead each weight remembers the penalty it has received, and is
-drawn towards zero, not past it, until it has received all that is due (``cpp/sgd.hpp``). Only
-weights of the current sample's features are touched. A ridge term is part of the loss: what it asks
-of a weight is spread over the samples that use the weight. All weights have one λ and one ridge.
+drawn towards zero, not past it, until it has received all that is due (``cpp/rivals/sgd.hpp``).
+Only weights of the current sample's features are touched. A ridge term is part of the loss: what it
+asks of a weight is spread over the samples that use the weight. All weights have one λ and one
+ridge.
 """
 
 from __future__ import annotations
