@@ -27,7 +27,7 @@ from benchmarks.everyday.problems import BY_NAME, PROBLEMS, Problem
 from benchmarks.peers.isolated import ONE_THREAD
 from benchmarks.tables import markdown
 
-OUT = REPOSITORY / "benchmarks" / "results" / "everyday.json"
+OUT = REPOSITORY / "out" / "everyday.json"
 CLOSE = 0.01  # above the best objective known
 HEADER = [
     "problem", "to their last", "to 1 %", "whole fit", "theirs, s", "ours, s", "objective",

@@ -97,9 +97,18 @@ def of_words(
     """Return a corpus of words and labels."""
     X, y = [], []
     for words, labels in sentences:
-        X.append([features(words, i) for i in range(len(words))])
+        X.append([_told(features(words, i)) for i in range(len(words))])
         y.append(list(labels))
     return Corpus(X, y)
+
+
+def _told(features: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is False or empty: CRFsuite gives it a value of 0, and weights to fit."""
+    return {
+        name: _told(value) if isinstance(value, dict) else value
+        for name, value in features.items()
+        if value
+    }
 
 
 def tweets() -> Corpus:

@@ -54,7 +54,7 @@ PROBLEMS = (
     _unseen("genes 3", partial(corpora.genes, 60), 3.0, all_pairs=True),
     _unseen("genes 0.1", partial(corpora.genes, 60), 0.1),
     _unseen("sensors", partial(corpora.sensors, 150), 0.5, all_pairs=True),
-    _unseen("fine tags", partial(corpora.fine_tags, 1500), 0.5, 0.05),
+    _unseen("fine tags", partial(corpora.fine_tags, 120), 0.5, 0.05),
     _unseen("xpos test 0.1", partial(corpora.web, "test", "XPOS"), 0.1),
 )
 BY_NAME = {problem.name: problem for problem in PROBLEMS}

@@ -78,10 +78,10 @@ def ours(problem: Problem, train: Corpus, test: Corpus, seconds: float) -> dict[
     )
     return {
         "tokens": len(y), "labels": len(classes), "features": encoded.X.shape[1],
-        "whole": whole, "accuracy": right, "objective": float(model.objective_),
+        "whole": whole, "accuracy": right, "objective": float(model.crf_.objective_),
         "warned": sorted({str(w.message) for w in caught}), "path": watch.path,
         "bound": float(long.fun - long.gap), "nonzeros": int(long.nnz),
-        "iterations": int(model.n_iter_),
+        "iterations": int(model.crf_.n_iter_),
     }  # fmt: skip
 
 
