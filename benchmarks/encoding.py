@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pycrfsuite
-from benchmarks.ablation.problems import word_features
 from benchmarks.data import REPOSITORY, data_file
+from benchmarks.everyday.corpora import word_features
 from benchmarks.tables import markdown
 from benchmarks.versions import machine
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.memory [--times N] [--iterations N] [--out DIR]
 
-The tokens of WNUT-17 and CoNLL-2000 as dicts (`word_features`), observed pairs. Printed is how far
+The tokens of WNUT-17 and CoNLL-2000 as dicts (`everyday.corpora.word_features`), observed pairs. Printed is how far
 the peak of the process is above what it had when it held the dicts and had imported what it needs.
 """
 
@@ -18,8 +18,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ablation.problems import word_features
 from benchmarks.data import REPOSITORY, data_file
+from benchmarks.everyday.corpora import word_features
 from benchmarks.tables import markdown
 from benchmarks.versions import machine
 

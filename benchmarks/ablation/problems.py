@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from benchmarks.data import data_file
+from benchmarks.everyday.corpora import word_features
 from benchmarks.peers.problem import Problem
 from benchmarks.problems import conll, ocr
 
@@ -26,29 +27,6 @@ from proxqn.losses.tree.oracle import TreeOracle
 from proxqn.problem import Oracle
 
 EDGE_FEATURES = 300  # of the lattice: the first of the data's
-
-
-def word_features(words: list[str], i: int) -> dict[str, Any]:
-    """Return what users of sklearn-crfsuite's tutorial have: the word's form, its neighbours'."""
-    word = words[i]
-    found: dict[str, Any] = {
-        "bias": True,
-        "word": word.lower(),
-        "word[-3:]": word[-3:],
-        "word[-2:]": word[-2:],
-        "isupper": word.isupper(),
-        "istitle": word.istitle(),
-        "isdigit": word.isdigit(),
-    }
-    for offset in (-1, 1):
-        if 0 <= i + offset < len(words):
-            near = words[i + offset]
-            found[f"{offset}:word"] = near.lower()
-            found[f"{offset}:istitle"] = near.istitle()
-            found[f"{offset}:isupper"] = near.isupper()
-        else:
-            found[f"{offset}:end"] = True
-    return found
 
 
 def _text(records: Iterable[Any], form: int) -> Problem:
