@@ -2,8 +2,9 @@
 
     python -m benchmarks.memory [--times N] [--iterations N] [--out DIR]
 
-The tokens of WNUT-17 and CoNLL-2000 as dicts (`everyday.corpora.word_features`), observed pairs. Printed is how far
-the peak of the process is above what it had when it held the dicts and had imported what it needs.
+The tokens of WNUT-17 and CoNLL-2000 as dicts (`everyday.corpora.word_features`), observed
+pairs. Printed is how far the peak of the process is above what it had when it held the dicts and
+had imported what it needs.
 """
 
 from __future__ import annotations
