@@ -163,7 +163,7 @@ def compared(row: Row) -> tuple[list[str], bool]:
     """Solve a problem both ways; also whether they agree."""
     numbers = row.numbers
     tol = 1e-15 if numbers.l2.all() else 1e-13  # a gap is about the residual's square over ρ
-    ours = minimize(row.oracle, **numbers.arguments(), tol=tol, max_iter=5000)
+    ours = minimize(row.oracle, **numbers.arguments(), tol=tol, stop="gap", max_iter=5000)
     theirs = row.optimum()
     everything = np.arange(row.oracle.n_coordinates)
     g = row.oracle.at(ours.weights).gradient(everything)
