@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from proxqn import _kernels, minimize
-from proxqn.losses.chain.loss import ChainLoss
 from proxqn.losses.chain.oracle import ChainOracle
 from proxqn.problem import Line
 from proxqn.problem.sparse import SparseVector
@@ -117,7 +116,9 @@ def time_kernels(data: Problem, n_labels: int, n_jobs: int, clock: Callable[[], 
     time_inference(single, rng, clock)
 
 
-def time_inference(single: ChainLoss, rng: np.random.Generator, clock: Callable[[], float]) -> None:
+def time_inference(
+    single: ChainOracle, rng: np.random.Generator, clock: Callable[[], float]
+) -> None:
     """Print forward and backward passes with all transitions; scores come from few features."""
     n_states, n = single.data.n_columns * single.n_labels, single.n_coordinates
     w = SparseVector(np.arange(n_states, n), 0.5 * rng.normal(size=n - n_states))

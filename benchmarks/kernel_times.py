@@ -14,7 +14,6 @@ from benchmarks.problems import Spec
 
 from proxqn import _kernels
 from proxqn.losses.chain.kernel import chain_kernel
-from proxqn.losses.chain.loss import ChainLoss
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Line, Point, SparseVector
@@ -120,7 +119,7 @@ class _Products:
     """Products with the data, in one of two precisions."""
 
     problem: Problem
-    oracle: ChainLoss
+    oracle: ChainOracle
     in_floats: bool
 
     @property
@@ -201,7 +200,9 @@ def _oracle_times(point: Point, working: Any, lam: float, repetitions: int) -> d
     return found
 
 
-def _viterbi(oracle: ChainLoss, problem: Problem, weights: SparseVector, repetitions: int) -> float:
+def _viterbi(
+    oracle: ChainOracle, problem: Problem, weights: SparseVector, repetitions: int
+) -> float:
     coef, transitions = oracle.unpack(weights)
     layout = oracle.layout
     scores = np.zeros((oracle.n_labels, layout.stride))

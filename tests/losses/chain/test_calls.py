@@ -18,7 +18,8 @@ from tests.problems import (
     sparse,
 )
 
-from proxqn.losses.chain import loss, reference
+from proxqn.losses.chain import oracle as chain
+from proxqn.losses.chain import reference
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.problem.sparse import SparseVector
 
@@ -115,7 +116,7 @@ def test_zero_is_where_nothing_is_known():
     ("level", "single"), [(-1.0, False), (0.0, True), (0.5, False), (0.5, True), (1e9, True)]
 )
 def test_a_sweep_keeps_what_it_is_told_to(pairs, level, single, monkeypatch):
-    monkeypatch.setattr(loss, "_MANY_SCORES", 0)
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
     problem = random_chain(7, n_labels=5, n_features=20, n_sequences=30, density=0.1)
     oracle = problem.oracle(pairs=pairs)
     oracle = oracle.rounded() if single else oracle
@@ -143,7 +144,7 @@ def test_at_is_a_line_a_forward_and_a_backward_pass(options, lengths, scale):
     steps, once = problem.oracle(**options), problem.oracle(**options)
     w, d = (random_weights(once, seed, scale=scale) for seed in (1, 2))
     go_to(once, d).along(random_weights(once, 3))  # not taken: it must be forgotten
-    once._memory._workspace._bytes[:] = 0xFF  # not a number
+    once._passes._workspace._bytes[:] = 0xFF  # not a number
     line = steps.at(SparseVector.empty()).along(w)
     line.value(1.0)
     points = once.at(w), line.accept(1.0)
@@ -303,5 +304,5 @@ def test_a_nan_in_a_pair_derivative_shows_in_the_sweep():
     """The solver calls such a gradient not finite; a maximum that drops it would hide it."""
     oracle = random_chain(0).oracle()
     point = oracle.at(SparseVector.empty())
-    oracle._memory.expected[0, 0] = np.nan
+    oracle._passes.expected[0, 0] = np.nan
     assert np.isnan(point.sweep(0.1).largest)

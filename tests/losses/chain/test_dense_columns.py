@@ -10,7 +10,7 @@ from tests.problems import full_gradient, random_weights
 from proxqn import _kernels, minimize
 from proxqn.features.dense import DenseColumns, split
 from proxqn.features.partial_labels import PartialLabels
-from proxqn.losses.chain import loss as chain
+from proxqn.losses.chain import oracle as chain
 from proxqn.losses.chain import reference
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.losses.lattice.oracle import LatticeOracle

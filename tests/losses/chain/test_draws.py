@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.lattice_problems import random_lattice
 from tests.problems import full_gradient, go_to, random_chain, random_weights
 
-from proxqn.losses.chain import loss as chain
+from proxqn.losses.chain import oracle as chain
 from proxqn.losses.chain import reference
 from proxqn.problem.abilities import Draws
 from proxqn.problem.sparse import SparseVector

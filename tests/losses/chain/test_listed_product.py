@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from tests.problems import ChainProblem, full_gradient, go_to, random_chain, sparse
 
-from proxqn.losses.chain import loss as chain
+from proxqn.losses.chain import oracle as chain
 from proxqn.losses.chain import reference
 from proxqn.losses.chain.scores import SingleScores
 from proxqn.problem.sparse import SparseVector
@@ -114,7 +114,7 @@ def test_what_is_left_of_a_difference_is_exact(step, single, lengths):
         point = go_to(oracle, sparse(w))
         values.append(point.value)
         gradients.append(full_gradient(point, len(w)))
-        assert isinstance(oracle._memory.scores, SingleScores) == (single and not kernels)
+        assert isinstance(oracle._passes.scores, SingleScores) == (single and not kernels)
     error = n * (2e-6 if single else 1e-12)
     assert values[0] == pytest.approx(values[1], abs=error)
     np.testing.assert_allclose(gradients[0], gradients[1], atol=error)

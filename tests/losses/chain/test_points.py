@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.problems import dense, full_gradient, go_to, random_chain, random_weights, sparse
 
-from proxqn.losses.chain import loss, reference
+from proxqn.losses.chain import oracle as chain
+from proxqn.losses.chain import reference
 from proxqn.losses.mixtures import slack
 from proxqn.problem import abilities
 from proxqn.problem.meter import Calls, metered
@@ -155,7 +156,7 @@ class Counting:
 def test_no_pass_is_made_twice(monkeypatch):
     oracle = random_chain(2).oracle()
     w, d = random_weights(oracle, 1), random_weights(oracle, 2)
-    kernels = Counting(oracle._memory.scores, monkeypatch)
+    kernels = Counting(oracle._passes.scores, monkeypatch)
     point = oracle.at(w)
     assert kernels.since() == ["evaluate"]
     point.sweep(0.5, w.coordinates)
@@ -190,7 +191,7 @@ def test_no_pass_is_made_twice(monkeypatch):
 @pytest.mark.parametrize("size", [0.0, 1.0, 30.0])
 def test_the_conjugate_is_an_upper_bound(scale, size, single, monkeypatch):
     """Fenchel: ``ℓ*(s g) ≥ s⟨g, v⟩ - ℓ(v)`` for every v, so that much it must be."""
-    monkeypatch.setattr(loss, "_MANY_SCORES", 0)
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
     problem = random_chain(3, n_labels=4, n_features=8, binary=False).with_weights()
     oracle, exact = problem.oracle(), problem.oracle()
     oracle = oracle.rounded() if single else oracle
@@ -241,7 +242,7 @@ def test_nothing_is_proved_where_nothing_is_finite():
 
 @pytest.mark.parametrize("count", [False, True])
 def test_abilities(count, monkeypatch):
-    monkeypatch.setattr(loss, "_MANY_SCORES", 0)
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
     oracle = random_chain(1).oracle()
     oracle = metered(oracle, Calls()) if count else oracle
     assert isinstance(oracle, Oracle)
@@ -257,7 +258,7 @@ def test_abilities(count, monkeypatch):
 
 
 def test_a_meter_changes_no_result_and_counts_a_part_as_its_share(monkeypatch):
-    monkeypatch.setattr(loss, "_MANY_SCORES", 0)
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
     problem = random_chain(1, n_sequences=12)
     calls = Calls()
     oracle, plain = metered(problem.oracle(), calls), problem.oracle()

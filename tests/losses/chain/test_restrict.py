@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.problems import ChainProblem, full_gradient, go_to, random_chain, random_weights
 
-from proxqn.losses.chain import loss, reference
+from proxqn.losses.chain import oracle as chain
+from proxqn.losses.chain import reference
 from proxqn.losses.chain.oracle import Pairs
 
 EXACT = {"rtol": 1e-12, "atol": 1e-11}
@@ -104,12 +105,12 @@ def test_coordinates_and_pairs_with_a_weight_are_those_of_all(pairs, weighted, b
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("rounded", [False, True])
 def test_all_of_them_are_the_whole(weighted, rounded, monkeypatch):
-    monkeypatch.setattr(loss, "_MANY_SCORES", 0)
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
     problem = random_chain(3, n_sequences=50, binary=False)
     problem = problem.with_weights() if weighted else problem
     oracle = problem.oracle().rounded() if rounded else problem.oracle()
     part, n = oracle.restrict(np.arange(50)), oracle.n_coordinates
-    assert (part._memory.data.weights is None) != weighted  # and so no slower
+    assert (part._passes.data.weights is None) != weighted  # and so no slower
     np.testing.assert_array_equal(part.layout.token_slot, oracle.layout.token_slot)
     points = [go_to(o, random_weights(oracle, 1)) for o in (oracle, part)]
     assert points[0].value == points[1].value
@@ -152,7 +153,7 @@ def test_the_mean_over_many_choices_is_the_loss():
 
 def test_lists_by_slot_go_along(monkeypatch):
     """Frequent features are summed from the lists of the whole."""
-    monkeypatch.setattr(loss, "_MANY_SCORES", 0)
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
     rng = np.random.default_rng(0)
     lengths = rng.integers(1, 30, 400)
     n = int(lengths.sum())

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.problems import full_gradient, go_to, random_chain, random_weights
 
-from proxqn.losses.chain import loss as chain
+from proxqn.losses.chain import oracle as chain
 from proxqn.losses.chain import passes, reference
 from proxqn.losses.chain.oracle import Pairs
 from proxqn.losses.chain.scores import DoubleScores, SingleScores
-from proxqn.losses.trials import moved
+from proxqn.losses.chain.weights import moved
 from proxqn.problem.oracle import SpentPointError
 from proxqn.problem.sparse import SparseVector
 
@@ -33,7 +33,7 @@ def single(problem, **options):
 
 
 def precision(oracle):
-    return type(oracle._memory.scores)
+    return type(oracle._passes.scores)
 
 
 def test_small_problems_and_the_reference_have_nothing_to_gain(monkeypatch):
@@ -287,7 +287,7 @@ def test_one_precision_leaves_nothing_behind_for_the_other(n_labels):
     problem = random_chain(2, n_labels=n_labels, n_features=9, lengths=lengths)
     oracle = problem.oracle()
     both = {True: oracle.rounded(), False: oracle}
-    n, w, memory = oracle.n_coordinates, random_weights(oracle, 1), oracle._memory
+    n, w, memory = oracle.n_coordinates, random_weights(oracle, 1), oracle._passes
     for rounded in (True, False, True, False):
         go_to(both[not rounded], w)
         memory._workspace._bytes[:] = 0xFF  # not a number
@@ -299,7 +299,7 @@ def test_one_precision_leaves_nothing_behind_for_the_other(n_labels):
         sweeps = point.sweep(0.5), other.sweep(0.5)
         np.testing.assert_array_equal(*(sweep.gradient.values for sweep in sweeps))
         assert sweeps[0].largest == sweeps[1].largest
-        np.testing.assert_array_equal(memory.scores._alpha, fresh._memory.scores._alpha)
+        np.testing.assert_array_equal(memory.scores._alpha, fresh._passes.scores._alpha)
 
 
 def test_a_point_in_one_precision_spends_those_in_the_other():

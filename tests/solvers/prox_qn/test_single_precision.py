@@ -7,7 +7,7 @@ import pytest
 from tests.problems import go_to, random_chain
 
 from proxqn import ProxQN, minimize
-from proxqn.losses.chain import loss
+from proxqn.losses.chain import oracle as chain
 from proxqn.losses.chain.oracle import Pairs
 from proxqn.penalties import ElasticNet
 from proxqn.problem.sparse import SparseVector
@@ -16,7 +16,7 @@ from proxqn.problem.sparse import SparseVector
 @pytest.fixture(autouse=True)
 def _every_size(monkeypatch):
     """Let small problems use it, too."""
-    monkeypatch.setattr(loss, "_MANY_SCORES", 0)
+    monkeypatch.setattr(chain, "_MANY_SCORES", 0)
 
 
 @pytest.mark.parametrize("pairs", list(Pairs))

@@ -16,7 +16,7 @@ from proxqn.features.dense import DenseColumns, split
 from proxqn.features.layout import SequenceLayout, Subset
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.features.weight_pairs import WeightPairs
-from proxqn.losses.chain.kernel import check, feature_kernel
+from proxqn.losses.chain.kernel import feature_kernel
 from proxqn.losses.chain.weights import SplitWeights
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 
@@ -66,7 +66,7 @@ class ChainData:
         X, dense = (X, dense) if sp.issparse(X) else split(np.asarray(X), dense)
         X, labels = sp.csr_array(X), np.asarray(labels)
         tokens = np.asarray(lengths, dtype=np.int64)
-        check(X, labels, tokens, n_labels, sample_weight)
+        _check(X, labels, tokens, n_labels, sample_weight)
         layout = SequenceLayout.from_lengths(tokens)
         slot_labels = np.zeros(layout.stride, dtype=np.int32)
         slot_labels[layout.token_slot] = labels
@@ -192,6 +192,40 @@ class ChainData:
             lists=None if lists is None else lists.restrict(*places),
             dense=None if dense is None else dense.restrict(*places),
         )
+
+
+def _check(
+    X: sp.csr_array,
+    labels: NDArray[np.integer[Any]],
+    lengths: Ints,
+    n_labels: int,
+    sample_weight: Floats | None,
+) -> None:
+    """Refuse what does not fit: the kernels take labels and lengths as indices, unchecked."""
+    n_tokens = X.shape[0]
+    if labels.shape != (n_tokens,):
+        raise ValueError(
+            f"one label a row of X expected, {n_tokens} in all, got an array of {labels.shape}."
+        )
+    if n_tokens and not 0 <= labels.min() <= labels.max() < n_labels:
+        raise ValueError(
+            f"labels must be numbers from 0 to n_labels - 1 = {n_labels - 1}, "
+            f"got {labels.min()} to {labels.max()}; number the label names first."
+        )
+    if lengths.ndim != 1 or lengths.min(initial=1) < 1 or lengths.sum() != n_tokens:
+        raise ValueError(
+            f"lengths must be 1 or above and sum to the {n_tokens} rows of X, got "
+            f"{len(lengths)} lengths from {lengths.min(initial=0)} that sum to {lengths.sum()}."
+        )
+    if sample_weight is None:
+        return
+    if sample_weight.shape != lengths.shape:
+        raise ValueError(
+            f"one sample weight a sequence expected, {len(lengths)} in all, "
+            f"got an array of {sample_weight.shape}."
+        )
+    if not (np.isfinite(sample_weight) & (sample_weight >= 0.0)).all():
+        raise ValueError("sample weights must be finite numbers, 0 or above.")
 
 
 def _check_samples(samples: Ints, n_samples: int) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from proxqn.losses.chain.draws import Sampling
 from proxqn.problem.sparse import Floats, Ints
 from proxqn.random_numbers import SplitMix64
 
@@ -23,7 +22,10 @@ def draw(
     scores: Floats,
     transitions: Floats,
     weights: Floats,
-    how: Sampling,
+    *,
+    n_pairs: int,
+    share: float,
+    seed: int,
 ) -> tuple[Any, ...]:
     """Draw pairs of labelings; return the runs on which they differ, as ``Draws`` has them.
 
@@ -40,11 +42,11 @@ def draw(
     scale: list[float] = []
     n_labels, n_drawn = len(transitions), 0
     for number, slots in sequences:
-        random = SplitMix64((how.seed + 0xD1342543DE82EF95 * (number + 1)) & _MASK)
-        if how.share < 1.0 and random.uniform() >= how.share:
+        random = SplitMix64((seed + 0xD1342543DE82EF95 * (number + 1)) & _MASK)
+        if share < 1.0 and random.uniform() >= share:
             continue
-        square = weights[number] / (2.0 * how.n_pairs * how.share)
-        families = _labelings(scores[:, slots], transitions, how.n_pairs, random())
+        square = weights[number] / (2.0 * n_pairs * share)
+        families = _labelings(scores[:, slots], transitions, n_pairs, random())
         runs = Counter(itertools.chain.from_iterable(map(_runs, *families)))
         n_drawn += runs.total()
         for run in sorted(runs):

@@ -1,4 +1,4 @@
-"""What stands around the chain kernels: input checks, the binding to a layout, aligned arrays."""
+"""The chain kernels bound to data: products with features, and inference on an array of scores."""
 
 from __future__ import annotations
 
@@ -6,47 +6,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.losses.chain.mixed_features import MixedFeatures
-from proxqn.problem.sparse import Floats, Ints
-
-
-def check(
-    X: sp.csr_array,
-    labels: NDArray[np.integer[Any]],
-    lengths: Ints,
-    n_labels: int,
-    sample_weight: Floats | None,
-) -> None:
-    """Refuse what does not fit: the kernels take labels and lengths as indices, unchecked."""
-    n_tokens = X.shape[0]
-    if labels.shape != (n_tokens,):
-        raise ValueError(
-            f"one label a row of X expected, {n_tokens} in all, got an array of {labels.shape}."
-        )
-    if n_tokens and not 0 <= labels.min() <= labels.max() < n_labels:
-        raise ValueError(
-            f"labels must be numbers from 0 to n_labels - 1 = {n_labels - 1}, "
-            f"got {labels.min()} to {labels.max()}; number the label names first."
-        )
-    if lengths.ndim != 1 or lengths.min(initial=1) < 1 or lengths.sum() != n_tokens:
-        raise ValueError(
-            f"lengths must be 1 or above and sum to the {n_tokens} rows of X, got "
-            f"{len(lengths)} lengths from {lengths.min(initial=0)} that sum to {lengths.sum()}."
-        )
-    if sample_weight is None:
-        return
-    if sample_weight.shape != lengths.shape:
-        raise ValueError(
-            f"one sample weight a sequence expected, {len(lengths)} in all, "
-            f"got an array of {sample_weight.shape}."
-        )
-    if not (np.isfinite(sample_weight) & (sample_weight >= 0.0)).all():
-        raise ValueError("sample weights must be finite numbers, 0 or above.")
+from proxqn.problem.sparse import Floats
 
 
 def feature_kernel(kernels: ModuleType, data: FeatureIndexed) -> Any:

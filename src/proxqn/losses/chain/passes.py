@@ -1,56 +1,107 @@
-"""The passes that points and lines of a chain's loss are made of, in one of two precisions."""
+"""The passes that points and lines of a chain's loss are made of.
+
+All points share one memory, of scores, residuals and losses, in one of two precisions at a time; it
+knows whose these are.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from types import ModuleType
 from typing import final
 
 import numpy as np
 
-from proxqn.losses.chain.draws import Draws, Sampling
-from proxqn.losses.chain.memory import ChainMemory
-from proxqn.losses.chain.scores import ChainScores, DoubleScores
+from proxqn.losses.chain import draws
+from proxqn.losses.chain.data import ChainData
+from proxqn.losses.chain.scores import (
+    Binding,
+    ChainScores,
+    DoubleScores,
+    SingleScores,
+    Workspace,
+)
 from proxqn.losses.chain.weights import SplitWeights
-from proxqn.problem.oracle import NOTHING
+from proxqn.problem.oracle import NOTHING, Lease
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector, Sweep
 
-_PILOT = 10_000  # tokens that tell how often two labelings differ
-_ROW_COST = 2e4  # multiply-adds of inference beside which one more row costs little
-_MOST_ENTRIES = 0.125  # of dense columns in J, for each residual: they cost memory and time
-_MAX_PAIRS = 16  # of labelings of each sequence
 _MAX_REFUSED = 32  # trials too far out for single precision, before it is given up
 
 
 @final
+@dataclass(eq=False)
+class Precision:
+    """What an oracle's points work in, until scores are too far apart for it."""
+
+    kind: type[ChainScores]
+    n_refused: int = 0
+
+
+@final
 class ChainPasses:
-    """Inference and products on memory that another precision may share.
+    """Inference and products, and the arrays that they leave: of one point or trial at a time.
 
     Parameters
     ----------
-    memory : ChainMemory
-        Where results stand.
-    kind : type
-        The scores of the precision to work in, until scores are too far apart for it.
+    data : ChainData
+        What the loss is of.
+    n_jobs : int
+        Threads.
+    kernels : module
+        ``proxqn._kernels`` or the reference.
+    inference : callable, optional
+        Binds other inference than that of plain chains to an array of scores. It takes no part in
+        single precision, in draws, or in passes without an array of scores.
     """
 
-    def __init__(self, memory: ChainMemory, kind: type[ChainScores]) -> None:
-        self.memory, self.data, self.kind = memory, memory.data, kind
-        self._n_refused = 0
+    def __init__(
+        self,
+        data: ChainData,
+        *,
+        n_jobs: int,
+        kernels: ModuleType,
+        inference: Binding | None = None,
+    ) -> None:
+        self.data, self.n_jobs, self.kernels = data, n_jobs, kernels
+        self.plain = inference is None
+        self.lease = Lease()
+        self.losses = np.zeros(data.layout.n_sequences)  # -log P(y_i|x_i) of the last forward pass
+        self.expected = np.zeros((data.n_labels, data.n_labels))
+        size = data.n_labels, data.layout.stride
+        self._workspace = Workspace(SingleScores.form(*size), DoubleScores.form(*size))
+        self._inference = inference
+        self._precision = Precision(DoubleScores)
+        self._bind()
 
-    def start(self, weights: SplitWeights) -> float:
+    def _bind(self) -> None:
+        """Let scores and residuals be of the precision worked in; what they were is lost."""
+        self._scores_of: SplitWeights | None = None
+        self._forward_of: SplitWeights | None = None
+        kind, space = self._precision.kind, self._workspace
+        self.scores = kind(self.kernels, self.data, space, self._inference)
+
+    def start(self, weights: SplitWeights, precision: Precision) -> float:
         """Go to weights from anywhere: a forward and a backward pass; return ℓ there."""
-        memory = self.memory
-        memory.use(self.kind)
-        if memory.plain and self.kind is DoubleScores:
-            memory.evaluate(weights)
-            return memory.loss()
+        self._precision = precision
+        if type(self.scores) is not precision.kind:
+            self._bind()
+        if self.plain and isinstance(self.scores, DoubleScores):  # in one pass over the data
+            self._scores_of = self._forward_of = None
+            self.scores.evaluate(
+                weights.states, weights.transitions, self.losses, self.expected, self.n_jobs
+            )
+            return self._loss()
         value = self.forward(weights, refuse=False)
-        memory.backward(weights)
+        self.backward(weights)
         return value
 
     def put(self, weights: SplitWeights) -> None:
-        """Compute the scores of some weights."""
-        self.memory.put(weights)
+        """Let the scores be those of some weights: the data entries of their features."""
+        if self._scores_of is not weights:
+            self._scores_of = None  # should it be interrupted
+            self.scores.put(weights.states, self.n_jobs)
+            self._scores_of = weights
 
     def forward(self, weights: SplitWeights, *, refuse: bool = True) -> float:
         """Return ℓ at some weights: L² multiply-adds and L exponentials a token.
@@ -58,26 +109,36 @@ class ChainPasses:
         Infinite where a trial leads so far out that single precision cannot tell: a shorter one may
         do. After some of these, or where it may not be refused, it goes on in double precision.
         """
-        memory = self.memory
-        if not memory.forward(weights):
-            self._n_refused += 1
-            if refuse and self._n_refused <= _MAX_REFUSED:
+        self.put(weights)
+        self._forward_of = None
+        in_range = self.scores.forward(weights.transitions, self.losses, self.n_jobs)
+        precision = self._precision
+        if not in_range and precision.kind is SingleScores:  # doubles go on by logarithms
+            precision.n_refused += 1
+            if refuse and precision.n_refused <= _MAX_REFUSED:
                 return math.inf
-            self.kind = DoubleScores
-            memory.use(DoubleScores)
-            memory.forward(weights)
-        return memory.loss()
+            precision.kind = DoubleScores
+            self._bind()
+            return self.forward(weights)
+        self._forward_of = weights
+        return self._loss()
 
     def backward(self, weights: SplitWeights) -> None:
         """Turn the trial into a point: 2 L² multiply-adds and L exponentials a token."""
-        self.memory.backward(weights)
+        self.put(weights)  # draws may have come between
+        self._forward_of = None
+        self.scores.backward(weights.transitions, self.expected, self.n_jobs)
+
+    def is_forward_of(self, weights: SplitWeights) -> bool:
+        """Whether the last pass was the forward pass of these weights."""
+        return self._forward_of is weights
 
     def gradient(self, coordinates: Ints) -> Floats:
         """Sum residuals over the rows of each coordinate's feature."""
-        memory, split = self.memory, np.searchsorted(coordinates, self.data.n_states)
+        split = np.searchsorted(coordinates, self.data.n_states)
         out = np.empty(len(coordinates))
-        memory.scores.gradient(coordinates[:split], out[:split], memory.n_jobs)
-        out[split:] = memory.pair_gradient().flat[coordinates[split:] - self.data.n_states]
+        self.scores.gradient(coordinates[:split], out[:split], self.n_jobs)
+        out[split:] = self._pair_gradient()[coordinates[split:] - self.data.n_states]
         return out
 
     def sweep(self, level: float, keep: Ints = NOTHING) -> Sweep:
@@ -85,12 +146,12 @@ class ChainPasses:
 
         In single precision the derivatives to be kept are taken from the same sums.
         """
-        memory, data = self.memory, self.data
+        data = self.data
         split = np.searchsorted(keep, data.n_states)
-        coordinates, gradient, largest = memory.scores.sweep(
-            level, data.pairs, keep[:split], memory.n_jobs
+        coordinates, gradient, largest = self.scores.sweep(
+            level, data.pairs, keep[:split], self.n_jobs
         )
-        every_pair = memory.pair_gradient().ravel()
+        every_pair = self._pair_gradient()
         of_pairs = np.where(data.admitted.ravel(), every_pair, 0.0)
         above = np.flatnonzero(np.abs(of_pairs) > level)
         pairs = SparseVector(above, of_pairs[above]).including(
@@ -108,22 +169,21 @@ class ChainPasses:
         self, weights: SplitWeights, coordinates: Ints, n_rows: int, seed: int
     ) -> SparseColumns | None:
         """Draw labelings: the Hessian is the covariance of the features under the model."""
-        if not self.memory.plain:
+        if not self.plain:
             return None
-        few = min(1.0, _PILOT / self.data.layout.n_tokens)
-        pilot = self.memory.draw(weights, Sampling(1, few, seed))
-        rows = max(pilot.n_drawn, 1) / few  # of a pair of labelings of every sequence
-        cheap = min(self.data.pass_cost / _ROW_COST, rows, self._affordable(coordinates, pilot))
-        pairs = max(n_rows, cheap) / rows
-        n_pairs = max(1, min(round(pairs), _MAX_PAIRS))
-        draws = self.memory.draw(weights, Sampling(n_pairs, min(pairs, 1.0), seed))
-        return self.memory.drawn_columns(coordinates, draws)
+        self.put(weights)
+        share = draws.pilot_share(self.data)
+        pilot = self.scores.draw(weights.transitions, 1, share, seed, self.n_jobs)
+        n_pairs, share = draws.pairs_for(n_rows, coordinates, pilot, self.data)
+        found = self.scores.draw(weights.transitions, n_pairs, share, seed, self.n_jobs)
+        split = np.searchsorted(coordinates, self.data.n_states)
+        pairs = coordinates[split:] - self.data.n_states
+        return self.scores.drawn_columns(coordinates[:split], pairs, found, self.n_jobs)
 
-    def _affordable(self, coordinates: Ints, pilot: Draws) -> float:
-        """Return how many rows are cheap by their entries, which are many in dense columns."""
-        n_labels = self.data.n_labels
-        n_dense = np.searchsorted(coordinates, self.data.features.n_dense * n_labels)
-        of_token = 2.0 * float(n_dense) / n_labels  # those of either label
-        of_row = of_token * len(pilot.slot) / max(pilot.n_drawn, 1)
-        most = _MOST_ENTRIES * n_labels * self.data.layout.n_tokens
-        return most / of_row if of_row else math.inf
+    def _loss(self) -> float:
+        weights = self.data.weights
+        return float((self.losses if weights is None else weights * self.losses).sum())
+
+    def _pair_gradient(self) -> Floats:
+        """Return the derivatives of label pairs, also of those without a weight."""
+        return (self.expected - self.data.observed).ravel()

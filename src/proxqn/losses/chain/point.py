@@ -6,8 +6,7 @@ from typing import final
 
 from proxqn.losses.chain.passes import ChainPasses
 from proxqn.losses.chain.weights import SplitWeights
-from proxqn.losses.inner_product import InnerProduct
-from proxqn.losses.mixtures import conjugate
+from proxqn.losses.mixtures import InnerProduct, conjugate
 from proxqn.problem.oracle import NOTHING, Line, Point
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector, Sweep
 
@@ -19,7 +18,7 @@ class ChainPoint(Point):
     def __init__(self, passes: ChainPasses, weights: SplitWeights, value: float) -> None:
         self.value = value
         self._passes, self._weights = passes, weights
-        self._lease, self._inner = passes.memory.lease, InnerProduct()
+        self._lease, self._inner = passes.lease, InnerProduct()
         self._lease.give(self)
 
     def gradient(self, coordinates: Ints) -> Floats:
@@ -45,7 +44,7 @@ class ChainPoint(Point):
     def losses(self) -> Floats:
         """Return ``-log P(y_i | x_i)`` of every sequence; not to be kept."""
         self._lease.check(self)
-        return self._passes.memory.losses
+        return self._passes.losses
 
     def weights(self) -> SparseVector:
         """Return w."""
@@ -77,7 +76,7 @@ class ChainLine(Line):
         direction: SparseVector,
     ) -> None:
         self._point, self._passes, self._weights = point, passes, weights
-        self._lease = passes.memory.lease
+        self._lease = passes.lease
         self._direction = passes.data.split(direction)
         self._alpha, self._trial = 1.0, weights.moved(self._direction, 1.0)
         passes.put(self._trial)
@@ -109,4 +108,4 @@ class ChainLine(Line):
 
     def stands_at(self, alpha: float) -> bool:
         """Whether the last pass over the data was that of this step."""
-        return alpha == self._alpha and self._passes.memory.is_forward_of(self._trial)
+        return alpha == self._alpha and self._passes.is_forward_of(self._trial)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from proxqn.losses.chain import draws_reference
-from proxqn.losses.chain.draws import Sampling
 from proxqn.problem.sparse import Floats, Ints
 
 
@@ -107,8 +106,15 @@ class Chain:
     ) -> tuple[Any, ...]:
         """Draw pairs of labelings; return where they differ."""
         weights = np.ones(len(self.sequences)) if self.weights is None else self.weights
-        how = Sampling(n_pairs, share, seed)
-        return draws_reference.draw(self.sequences, self.scores, transitions, weights, how)
+        return draws_reference.draw(
+            self.sequences,
+            self.scores,
+            transitions,
+            weights,
+            n_pairs=n_pairs,
+            share=share,
+            seed=seed,
+        )
 
     def viterbi(self, transitions: Floats, path: NDArray[np.int32], n_jobs: int) -> None:
         """Find the best labels of each sequence; ties go to the smaller label."""

@@ -21,12 +21,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from proxqn.aligned_array import aligned_zeros
 from proxqn.losses.chain.data import ChainData
-from proxqn.losses.chain.draws import Draws, Sampling
+from proxqn.losses.chain.draws import Draws
 from proxqn.losses.chain.kernel import chain_kernel, feature_kernel
 from proxqn.losses.chain.mixed_features import MixedFeatures
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
+Form = tuple[tuple[int, int], DTypeLike]  # shape and type of an array
 Binding = Callable[[Floats], Any]  # from scores to inference on them
 
 
@@ -39,19 +40,25 @@ class Workspace:
 
     Parameters
     ----------
-    n_bytes : int
-        Of an array, at most.
+    forms : tuple
+        Shapes and types of the arrays in each precision.
     """
 
-    def __init__(self, n_bytes: int) -> None:
-        self._bytes = aligned_zeros((1, 2 * -(-n_bytes // 64) * 64), np.uint8)[0]
+    def __init__(self, *forms: Form) -> None:
+        most = max(self._n_bytes(form) for form in forms)
+        self._bytes = aligned_zeros((1, 2 * -(-most // 64) * 64), np.uint8)[0]
         self.clean = True  # whether nothing has been written yet
 
-    def take(self, shape: tuple[int, int], dtype: DTypeLike) -> list[NDArray[Any]]:
+    def take(self, form: Form) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return both, zero if clean; what was returned before is lost."""
-        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        starts = 0, -(-n_bytes // 64) * 64  # on cache lines
-        return [self._bytes[at : at + n_bytes].view(dtype).reshape(shape) for at in starts]
+        n_bytes, (shape, dtype) = self._n_bytes(form), form
+        second = -(-n_bytes // 64) * 64  # on a cache line
+        first, second_bytes = self._bytes[:n_bytes], self._bytes[second : second + n_bytes]
+        return first.view(dtype).reshape(shape), second_bytes.view(dtype).reshape(shape)
+
+    @staticmethod
+    def _n_bytes(form: Form) -> int:
+        return math.prod(form[0]) * np.dtype(form[1]).itemsize
 
 
 class ChainScores(ABC):
@@ -80,40 +87,26 @@ class ChainScores(ABC):
         layout = data.layout
         self._kernels, self._features = kernels, feature_kernel(kernels, data.features)
         self._n_labels, self._n_slots = data.n_labels, layout.stride
-        self._alpha, self.scores = workspace.take(*self._form(self._n_labels, layout.stride))
+        self._alpha, self.scores = workspace.take(self.form(self._n_labels, layout.stride))
         self._workspace = workspace
         if not workspace.clean:  # no pass writes there, and sweeps judge by the mean of all slots
             self._alpha.reshape(len(self._alpha), layout.stride, -1)[:, layout.empty_slots()] = 0.0
-        self.inference = inference(self.scores) if inference else self._plain_inference(data)
+        self.inference = inference(self.scores) if inference else self._bound(data, data.labels)
 
-    def _plain_inference(self, data: ChainData) -> Any:
-        labels = self._places(data)
+    def _bound(self, data: ChainData, labels: NDArray[np.int32]) -> Any:
+        """Bind the inference of plain chains; labels are as they are numbered in the arrays."""
         return chain_kernel(
             self._kernels, data.layout, self.scores, labels=labels, weights=data.weights
         )
 
-    def _places(self, data: ChainData) -> NDArray[np.int32]:
-        """Return the true labels by slot, as they are numbered in the arrays."""
-        return data.labels
-
     @staticmethod
     @abstractmethod
-    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+    def form(n_labels: int, stride: int) -> Form:
         """Return the shape and type of the arrays."""
 
-    @classmethod
-    def n_bytes(cls, n_labels: int, stride: int) -> int:
-        """Return the bytes of an array."""
-        shape, dtype = cls._form(n_labels, stride)
-        return math.prod(shape) * np.dtype(dtype).itemsize
-
+    @abstractmethod
     def put(self, weights: SparseVector, n_jobs: int) -> None:
         """Compute the scores: the data entries of the features that have weights."""
-        self._put(weights.coordinates, weights.values, n_jobs)
-        self._workspace.clean = False
-
-    @abstractmethod
-    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None: ...
 
     def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
         """Compute the losses; False where scores are too far apart for the scaled recursion."""
@@ -123,10 +116,11 @@ class ChainScores(ABC):
         """Compute residuals and the expected counts of label pairs."""
         self.inference.backward(self._alpha, transitions, expected, n_jobs)
 
-    def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
-        """Draw pairs of labelings, and return where they differ."""
-        found = self.inference.draw(transitions, how.n_pairs, how.share, how.seed, n_jobs)
-        return Draws(*found)
+    def draw(
+        self, transitions: Floats, n_pairs: int, share: float, seed: int, n_jobs: int
+    ) -> Draws:
+        """Draw pairs of labelings of a share of the sequences, and return where they differ."""
+        return Draws(*self.inference.draw(transitions, n_pairs, share, seed, n_jobs))
 
     def drawn_columns(
         self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int
@@ -154,7 +148,8 @@ class DoubleScores(ChainScores):
     """Label-major arrays of doubles, on either set of kernels."""
 
     @staticmethod
-    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+    def form(n_labels: int, stride: int) -> Form:
+        """Return the shape and type of the arrays."""
         return (n_labels, stride), np.float64
 
     @cached_property
@@ -162,9 +157,10 @@ class DoubleScores(ChainScores):
         """Labels whose scores may not be zero."""
         return np.full(self._n_labels, not self._workspace.clean, dtype=np.uint8)
 
-    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+    def put(self, weights: SparseVector, n_jobs: int) -> None:
         """Walk the scores label by label."""
-        self._features.scores(coordinates, values, self.scores, self._dirty, n_jobs)
+        self._features.scores(weights.coordinates, weights.values, self.scores, self._dirty, n_jobs)
+        self._workspace.clean = False
 
     def evaluate(
         self,
@@ -208,20 +204,26 @@ class DoubleScores(ChainScores):
 class SingleScores(ChainScores):
     """Arrays of floats, eight labels together and frequent labels first; compiled kernels only."""
 
-    def _places(self, data: ChainData) -> NDArray[np.int32]:
+    def _bound(self, data: ChainData, labels: NDArray[np.int32]) -> Any:
+        """Bind it to labels that are numbered by how often they occur."""
         order = np.argsort(-data.label_counts, kind="stable")  # place -> label
         self._rank = np.empty(data.n_labels, dtype=np.int32)  # label -> place
         self._rank[order] = np.arange(data.n_labels)
         self._by_place = order[:, np.newaxis] * data.n_labels + order  # of pairs
-        return self._rank.take(data.labels, mode="clip")  # the fastest: all are inside
+        places = self._rank.take(labels, mode="clip")  # the fastest: all are inside
+        return super()._bound(data, places)
 
     @staticmethod
-    def _form(n_labels: int, stride: int) -> tuple[tuple[int, int], DTypeLike]:
+    def form(n_labels: int, stride: int) -> Form:
+        """Return the shape and type of the arrays."""
         return (-(-n_labels // 8), stride * 8), np.float32
 
-    def _put(self, coordinates: Ints, values: Floats, n_jobs: int) -> None:
+    def put(self, weights: SparseVector, n_jobs: int) -> None:
         """Walk the scores, eight labels at a time."""
-        self._features.scores_single(coordinates, values, self._rank, self.scores, n_jobs)
+        self._features.scores_single(
+            weights.coordinates, weights.values, self._rank, self.scores, n_jobs
+        )
+        self._workspace.clean = False
 
     def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
         """Compute the losses in the order of places."""
@@ -235,10 +237,12 @@ class SingleScores(ChainScores):
         super().backward(ordered, counts, n_jobs)
         expected.flat[self._by_place] = counts
 
-    def draw(self, transitions: Floats, how: Sampling, n_jobs: int) -> Draws:
+    def draw(
+        self, transitions: Floats, n_pairs: int, share: float, seed: int, n_jobs: int
+    ) -> Draws:
         """Draw in the order of places, by which the labels are then known."""
         ordered = transitions.take(self._by_place)
-        return super().draw(ordered, how, n_jobs)
+        return super().draw(ordered, n_pairs, share, seed, n_jobs)
 
     def drawn_columns(
         self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int

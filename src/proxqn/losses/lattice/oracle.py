@@ -14,6 +14,8 @@ All that depends on tokens alone is left to a chain's loss, which runs on other 
 
 from __future__ import annotations
 
+import copy
+from functools import partial
 from types import ModuleType
 from typing import Any, final
 
@@ -23,15 +25,19 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.features.dense import DenseColumns
+from proxqn.features.matrix import FeatureIndexed
 from proxqn.features.partial_labels import PartialLabels
-from proxqn.losses.chain.data import Pairs
+from proxqn.losses.chain.oracle import ChainOracle, Pairs
+from proxqn.losses.chain.passes import ChainPasses
 from proxqn.losses.lattice.data import LatticeData
-from proxqn.losses.lattice.loss import LatticeLoss
-from proxqn.problem.sparse import Floats
+from proxqn.losses.lattice.kernel import LatticeInference
+from proxqn.losses.lattice.point import EdgePasses, LatticePoint
+from proxqn.problem.oracle import Oracle
+from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 
 @final
-class LatticeOracle(LatticeLoss):
+class LatticeOracle(Oracle):
     """Minus the log-likelihood of a chain with edge features, with unknown labels, or with both.
 
     Parameters
@@ -85,4 +91,98 @@ class LatticeOracle(LatticeLoss):
             sample_weight=sample_weight,
             kernels=kernels,
         )
-        super().__init__(data, n_jobs=n_jobs, kernels=kernels)
+        self.n_jobs, self.n_labels, self._kernels = n_jobs, n_labels, kernels
+        self._take(data)
+
+    def _take(self, data: LatticeData) -> None:
+        self._model = data
+        bound = partial(
+            LatticeInference,
+            self._kernels,
+            data.chain.layout,
+            data.patterns,
+            labels=data.chain.labels,
+            weights=data.chain.weights,
+            twins=data.twins,
+        )
+        chain = ChainPasses(data.chain, n_jobs=self.n_jobs, kernels=self._kernels, inference=bound)
+        self._chain = ChainOracle.on(chain)
+        self._passes = EdgePasses(data, chain.scores.inference, self.n_jobs)
+
+    @property
+    def data(self) -> FeatureIndexed:
+        """The features of tokens, by feature."""
+        return self._model.chain.features
+
+    @property
+    def n_coordinates(self) -> int:
+        """Those of the plain chain, and all label pairs of every edge feature that occurs."""
+        return self._model.n_coordinates
+
+    @property
+    def n_parameters(self) -> int:
+        """d: that of the plain chain and all or the observed weights of edges."""
+        return self._model.n_parameters
+
+    @property
+    def n_samples(self) -> int:
+        """The number of sequences."""
+        return self._chain.n_samples
+
+    @property
+    def convex(self) -> bool:
+        """Whether all labels are known."""
+        return self._model.labels.complete
+
+    def at(self, w: SparseVector) -> LatticePoint:
+        """Run a forward and a backward pass."""
+        chain, edges = self._model.split(w.nonzero())
+        self._passes.put(edges)
+        return LatticePoint(self._chain.at(chain), self._passes, edges)
+
+    def pass_cost(self) -> float:
+        """About twice that of a plain chain: one sequence at a time."""
+        return 2.0 * self._chain.pass_cost()
+
+    def curvatures(self, coordinates: Ints) -> Floats:
+        """Return ``Σ x² p (1 - p)`` with p the share of the label, or label pair, in the data."""
+        return self._model.curvatures(coordinates)
+
+    def restrict(self, samples: Ints, factor: float = 1.0) -> LatticeOracle:
+        """Return the loss of some sequences."""
+        part = copy.copy(self)
+        part._take(self._model.restrict(samples, factor, self._kernels, self.n_jobs))
+        return part
+
+    def pack(
+        self, coef: sp.csr_array, transitions: Floats, edge_coef: sp.csr_array
+    ) -> SparseVector:
+        """Turn coefficients (labels or label pairs x features) into a weight vector.
+
+        What has no weight here is left out: features that do not occur, pairs not admitted. With
+        :meth:`unpack` this is the estimator's side of a loss: no solver asks for it.
+        """
+        data = self._model
+        entries, columns = sp.coo_array(edge_coef), data.patterns.columns
+        column = np.searchsorted(columns, entries.col)
+        known = column < len(columns)
+        known[known] = columns[column[known]] == entries.col[known]
+        coordinates = column[known].astype(np.int64) * data.n_pairs + entries.row[known]
+        values = entries.data[known]
+        if data.admitted is not None:
+            admitted = np.isin(coordinates, data.admitted)
+            coordinates, values = coordinates[admitted], values[admitted]
+        order = np.argsort(coordinates)
+        edges = SparseVector(coordinates[order], values[order].astype(np.float64))
+        return data.joined(self._chain.pack(coef, transitions), edges)
+
+    def unpack(self, w: SparseVector) -> tuple[sp.csr_array, Floats, sp.csr_array]:
+        """Return coefficients (L x features), transitions (L x L), edge weights (L² x features)."""
+        data = self._model
+        chain, edges = data.split(w)
+        column, pair = np.divmod(edges.coordinates, data.n_pairs)
+        edge_coef = sp.coo_array(
+            (edges.values, (pair, data.patterns.columns[column])),
+            shape=(data.n_pairs, data.patterns.n_features),
+        ).tocsr()
+        return *self._chain.unpack(chain), edge_coef

@@ -7,10 +7,10 @@ from typing import final
 import numpy as np
 
 from proxqn.losses.chain.point import ChainLine, ChainPoint
-from proxqn.losses.inner_product import InnerProduct
-from proxqn.losses.lattice.edges import EdgePasses
-from proxqn.losses.mixtures import conjugate
-from proxqn.losses.trials import moved
+from proxqn.losses.chain.weights import moved
+from proxqn.losses.lattice.data import LatticeData
+from proxqn.losses.lattice.kernel import LatticeInference
+from proxqn.losses.mixtures import InnerProduct, conjugate
 from proxqn.problem.oracle import NOTHING, Line, Point
 from proxqn.problem.sparse import Floats, Ints, SparseVector, Sweep
 
@@ -79,3 +79,35 @@ class LatticeLine(Line):
             self.value(alpha)
         edges = moved(self._edges, self._direction, alpha)
         return LatticePoint(self._chain.accept(alpha), self._passes, edges)
+
+
+@final
+class EdgePasses:
+    """Expected minus observed counts of edge features; coordinates count from 0.
+
+    Parameters
+    ----------
+    data : LatticeData
+        What is observed, and which pairs have a weight.
+    inference : LatticeInference
+        That of the chain; it has the edges' scores, and their expected counts.
+    """
+
+    def __init__(self, data: LatticeData, inference: LatticeInference, n_jobs: int) -> None:
+        self.data, self._inference, self._n_jobs = data, inference, n_jobs
+
+    def put(self, weights: SparseVector) -> None:
+        """Set the weights of the next forward pass."""
+        self._inference.move(weights)
+
+    def gradient(self, coordinates: Ints) -> Floats:
+        """Sum over the tokens of each coordinate's feature."""
+        expected = self._inference.expected(coordinates, self._n_jobs)
+        return expected - self.data.observed.on(coordinates)
+
+    def sweep(self, level: float, keep: Ints) -> tuple[SparseVector, float]:
+        """Return derivatives above the level, those to be kept, and the size of the largest."""
+        coordinates, gradient, largest = self._inference.sweep(
+            level, self.data.observed, self.data.admitted, self._n_jobs
+        )
+        return SparseVector(coordinates, gradient).including(keep, self.gradient), largest

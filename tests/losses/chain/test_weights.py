@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxqn.losses.trials import moved
+from proxqn.losses.chain.weights import moved
 from proxqn.problem import SparseVector
 
 
