@@ -18,7 +18,7 @@ from proxqn.compat.pycrfsuite.item_sequence import ItemSequence
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.io.crfsuite import CRFsuiteModel, from_bytes
 from proxqn.io.crfsuite.chain import to_chain
-from proxqn.io.crfsuite.dump import dump_lines
+from proxqn.io.crfsuite.dump import dump_lines, header_fields
 
 Tokens = list[Any]
 
@@ -136,7 +136,7 @@ class Tagger:
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text, to standard output if no file is named."""
-        lines = dump_lines(self._not_closed(), self._data)
+        lines = dump_lines(self._not_closed(), header_fields(self._data))
         if filename is None:
             sys.stdout.writelines(lines)
             return

@@ -20,10 +20,9 @@ from proxqn.estimators.base import (
 )
 from proxqn.estimators.callbacks import ModelWatcher
 from proxqn.estimators.chain_crf import training
-from proxqn.estimators.chain_crf.coefficients import ChainCoefficients
 from proxqn.estimators.chain_crf.fitted import FittedChain
-from proxqn.estimators.chain_crf.penalty import ChainPenalty
-from proxqn.estimators.chain_crf.problem import ChainProblem, Structure
+from proxqn.estimators.chain_crf.problem import ChainPenalty, ChainProblem, Structure
+from proxqn.estimators.chain_weights import ChainCoefficients
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.templates import Templates
 from proxqn.losses.chain.oracle import Pairs

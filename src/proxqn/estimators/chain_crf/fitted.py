@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from copy import copy
-from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from proxqn.estimators.chain_crf.coefficients import ChainCoefficients
-from proxqn.estimators.chain_crf.description import describe
-from proxqn.estimators.chain_crf.exports import to_crfsuite
 from proxqn.estimators.chain_crf.file import check_columns, read, write
 from proxqn.estimators.chain_crf.other_programs import OtherPrograms
 from proxqn.estimators.chain_crf.prediction import ChainPredictor
 from proxqn.estimators.chain_crf.training import edge_names, feature_names
-from proxqn.estimators.model import Description, ModelReader, ModelWriter
+from proxqn.estimators.chain_weights import ChainCoefficients
+from proxqn.estimators.model import (
+    Description,
+    ModelReader,
+    ModelWriter,
+    WeightGroup,
+    feature_namer,
+)
 from proxqn.features.encoding import SequenceEncoder
 
 
@@ -52,13 +56,6 @@ class FittedChain(OtherPrograms, ChainPredictor):
         """Return what there is to see in the fitted model."""
         return describe(self)
 
-    def exports(self) -> dict[str, Callable[[], Iterator[str]]]:
-        """Return the lines of the forms of CRFsuite and CRF++, by program."""
-        return {
-            "crfsuite": partial(to_crfsuite, self, self.encoder_),
-            "crfpp": self.crfpp_lines,
-        }
-
     def to_file(self, file: ModelWriter) -> None:
         """Write what it is made of."""
         write(self, file)
@@ -68,3 +65,35 @@ class FittedChain(OtherPrograms, ChainPredictor):
         """Return the model of a file."""
         model: Self = read(cls, file)
         return model
+
+
+def describe(model: Any) -> Description:
+    """Return the labels' weights, the transitions, and the weights of edge features."""
+    labels, encoder = [str(label) for label in model.classes_], model.encoder_
+    named = feature_namer(getattr(model, "feature_names_in_", None), "x")
+    edges = _edges(model, labels)
+    n_edges = len(np.unique(model.edge_coef_.indices))
+    return Description(
+        labels,
+        model.coef_,
+        named if encoder is None else encoder.vocabulary.name,
+        {"labels": len(labels)} | ({"edge features": n_edges} if n_edges else {}),
+        model.transitions_,
+        edges,
+    )
+
+
+def _edges(model: Any, labels: list[str]) -> WeightGroup | None:
+    """Return the weights of all edge features and label pairs together."""
+    entries: Any = sp.coo_array(model.edge_coef_)
+    if not entries.nnz:
+        return None
+    encoder = model.encoder_
+    known = encoder is not None and len(encoder.edge_vocabulary) > 0
+    feature = encoder.edge_vocabulary.name if known else "e{}".format
+
+    def name(e: int) -> str:
+        before, after = divmod(int(entries.row[e]), len(labels))
+        return f"{feature(int(entries.col[e]))} {labels[before]} → {labels[after]}"
+
+    return WeightGroup("edge features", entries.data, name)

@@ -7,7 +7,8 @@ for, as :data:`proxqn.estimators.model.HOMES` finds the command line's side of a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, Self, cast
 
@@ -18,6 +19,7 @@ _FORMATS: Final = {
     "wapiti": "proxqn.io.wapiti.chain",
     "crfpp": "proxqn.io.crfpp.chain",
 }
+_WITH_TEXT: Final = ("crfsuite", "crfpp")
 
 
 class OtherPrograms:
@@ -170,9 +172,13 @@ class OtherPrograms:
         check_is_fitted(self)
         _format("crfpp").write_chain(self, path, text=text, compact=compact)
 
-    def crfpp_lines(self) -> Iterator[str]:
-        """Yield the lines, with their ends, of the text that :meth:`to_crfpp` writes."""
-        return cast("Iterator[str]", _format("crfpp").lines(self))
+    def exports(self) -> dict[str, Callable[[], Iterator[str]]]:
+        """Return the lines of the texts of CRFsuite and CRF++, by program."""
+        return {name: partial(_lines, name, self) for name in _WITH_TEXT}
+
+
+def _lines(name: str, model: Any) -> Iterator[str]:
+    return cast("Iterator[str]", _format(name).lines(model))
 
 
 def _format(name: str) -> Any:

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from proxqn.estimators.base import resolve_n_jobs
+from proxqn.estimators.chain_crf.training import with_edges
 from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.class_weight import read_sample_weight
 from proxqn.estimators.inference.chain import ChainInference
 from proxqn.estimators.inference.constraints import Constraints, read_forced
 from proxqn.estimators.inference.tagger import NamedTokens, tagger_of
 from proxqn.estimators.input import named as named_input
-from proxqn.estimators.input.edges import with_edges
 from proxqn.estimators.input.labels import known_labels, read_given, read_labels
 from proxqn.estimators.input.tokens import Tokens, cut
 from proxqn.features.encoding import SequenceEncoder

@@ -14,9 +14,9 @@ from typing import Any, final
 import numpy as np
 import scipy.sparse as sp
 
-from proxqn.estimators.input.blocks import are_blocks
 from proxqn.estimators.input.tokens import (
     Tokens,
+    are_blocks,
     as_list,
     canonical,
     check_lengths,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.vocabulary import Vocabulary
+from proxqn.io.crfsuite.dump import dump_lines, header_without_file
 from proxqn.io.crfsuite.format import CRFsuiteModel
 from proxqn.io.crfsuite.reader import read
 from proxqn.io.crfsuite.writer import to_bytes
@@ -27,6 +28,29 @@ def read_chain(path: str | os.PathLike[str]) -> ChainCRF:
 def write_chain(crf: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted chain as CRFsuite would; the file is the old one or the whole new one."""
     write_atomically(to_bytes(to_model(crf)), path)
+
+
+def lines(crf: Any, encoder: SequenceEncoder | None = None) -> Iterator[str]:
+    """Yield the lines of ``crfsuite dump``, with their ends: labels, attributes, nonzero weights.
+
+    The offsets of CRFsuite's binary file, which do not exist here, are left out of the header.
+
+    Parameters
+    ----------
+    crf : ChainCRF
+        A fitted model; weights for which CRFsuite has no place are refused.
+    encoder : SequenceEncoder, optional
+        Names the features in place of the model's own; without any they are called x0, x1, …
+
+    Examples
+    --------
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0]] * 4), ["A", "B"] * 4
+    >>> crf = ChainCRF(lam=0.1).fit(X, y, lengths=[1] * 8)
+    >>> [line[:15] for line in lines(crf) if line.startswith("  (0) x0 --> A")]
+    ['  (0) x0 --> A:']
+    """
+    model = to_model(crf if encoder is None else crf.with_encoder(encoder))
+    return dump_lines(model, header_without_file(model))
 
 
 def to_chain(model: CRFsuiteModel, path: str | os.PathLike[str] = "the model") -> ChainCRF:

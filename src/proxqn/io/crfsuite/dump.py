@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import scipy.sparse as sp
 
@@ -26,10 +26,17 @@ def _shown(name: str, value: bytes | int) -> str:
     return f"0x{value:X}" if name.startswith("off_") else str(value)
 
 
-def dump_lines(model: CRFsuiteModel, data: bytes) -> Iterator[str]:
-    """Yield the lines of the dump of a model and its file, with their ends."""
+def header_without_file(model: CRFsuiteModel) -> dict[str, str]:
+    """Return the header of a model that is in no file: without sizes and offsets."""
+    counts = {"num_labels": len(model.labels), "num_attrs": len(model.attributes)}
+    named = {"magic": "lCRF", "type": "FOMC", "version": "100", "num_features": "0"}
+    return named | {name: str(count) for name, count in counts.items()}
+
+
+def dump_lines(model: CRFsuiteModel, header: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of the dump of a model under a header, with their ends."""
     names = model.attributes.names()
-    yield from _block("FILEHEADER", (f"{n}: {value}" for n, value in header_fields(data).items()))
+    yield from _block("FILEHEADER", (f"{n}: {value}" for n, value in header.items()))
     yield from _block("LABELS", (f"{i:5d}: {name}" for i, name in enumerate(model.labels)))
     yield from _block("ATTRIBUTES", (f"{i:5d}: {name}" for i, name in enumerate(names)))
     steps = _weights(TRANSITION, model.labels, model.labels, model.transitions)
