@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 from proxqn.problem.meter import Calls, metered
-from proxqn.problem.oracle import Oracle, Point
+from proxqn.problem.oracle import Oracle, Point, SpentPointError
 from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import SparseVector
 from proxqn.run.record import Record
@@ -22,7 +23,6 @@ from proxqn.run.trace import Trace
 from proxqn.run.watch import Callback
 from proxqn.solvers.certificate import bound, box
 from proxqn.solvers.certificate.bound import Certificate
-from proxqn.solvers.certificate.box import Boxed
 from proxqn.solvers.working_set import WorkingSet, gather
 
 
@@ -104,7 +104,7 @@ class Standing:
         self.record: Record = Record(self.calls, goal.callback, clock)
         self.iterate = Iterate(SparseVector.empty(), math.inf, math.inf)
         self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
-        self.boxed: Boxed | None = None  # what is proved of weights up to a size
+        self._looked: tuple[Point, WorkingSet] | None = None  # by the last look, while it lasts
         self._goal = goal
         self._estimate = math.inf, -1  # and the iteration that it is about
 
@@ -152,6 +152,7 @@ class Standing:
     def advance(self, iterate: Iterate, **facts: Any) -> None:
         """Record an accepted iterate as the next row."""
         self.iterate = iterate
+        self._looked = None
         self.record.iteration += 1
         self._append(**facts)
 
@@ -177,18 +178,16 @@ class Standing:
         """Enter what a full gradient proves into the last row; a status if that is enough."""
         here = bound.certify(point, at, convex=self.oracle.convex)
         found = max(here.bound, self.certificate.bound)
-        if self.oracle.convex:
-            if at.penalty.priced(at.g).any():
-                found = max(found, box.best_bound(point, at))
-            boxed = box.assumed(point, at)
-            self.boxed = boxed and boxed.or_better(self.boxed)
-        self.certificate = replace(here, bound=found)
+        if self.oracle.convex and at.penalty.priced(at.g).any():
+            found = max(found, box.best_bound(point, at))
+        self.certificate, self._looked = replace(here, bound=found), (point, at)
         self.amend(kkt=here.kkt, certified=True, working_set=len(at))
         return self.reached(self.certificate)
 
     def admit_bound(self, lower_bound: float) -> Status | None:
-        """Enter a lower bound on the optimum that was found at another point."""
+        """Enter a lower bound on the optimum found at another point; that of a look is spent."""
         best = max(lower_bound, self.certificate.bound)
+        self._looked = None
         self.certificate = replace(self.certificate, bound=best)
         self.amend()
         return self.reached(self.certificate)
@@ -210,6 +209,13 @@ class Standing:
     def reached(self, certificate: Certificate) -> Status | None:
         """Return the status to stop with, or None to go on."""
         return bound.reached(certificate, self.iterate.objective, self.penalty, self._goal.tol)
+
+    def refined(self, loss: float, rounding: float) -> None:
+        """Go on with the exact loss: what was proved with a rounded one holds less its rounding."""
+        now = self.iterate
+        self.iterate = replace(now, loss=loss, objective=now.objective - now.loss + loss)
+        self.certificate = replace(self.certificate, bound=self.certificate.bound - rounding)
+        self._looked = None
 
     def amend(self, **facts: Any) -> None:
         """Bring the last row up to date."""
@@ -266,9 +272,13 @@ class Standing:
     def _among(self) -> tuple[float, float]:
         """Return up to which size weights are compared with, and the gap among them.
 
-        Infinite, and the gap, where what is proved of all weights is as good.
+        Infinite, and the gap, where what is proved of all weights is as good, or where the run
+        ended on its way from the last look: it takes as long as several proofs.
         """
-        found = self.boxed
+        found = None
+        if self._looked is not None and self.oracle.convex:
+            with suppress(SpentPointError):  # by a trial that was not accepted
+                found = box.assumed(*self._looked)
         if found is None or found.bound <= self.certificate.bound:
             return math.inf, self.gap
         return found.largest, max(self.iterate.objective - found.bound, 0.0)

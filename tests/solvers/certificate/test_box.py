@@ -12,7 +12,6 @@ from tests.problems import random_chain
 from proxqn import minimize
 from proxqn.penalties import ElasticNet, Separable
 from proxqn.solvers.certificate import bound, box
-from proxqn.solvers.certificate.box import Boxed
 from proxqn.solvers.working_set import gather
 
 LAM = 0.5
@@ -62,13 +61,6 @@ def test_at_zero_nothing_is_assumed():
     oracle = problem().oracle()
     nothing = random_weights(oracle.n_coordinates, 0, share=0.0)
     assert box.assumed(*looked_at(oracle, ElasticNet(LAM), nothing)) is None
-
-
-def test_a_bound_about_smaller_weights_is_forgotten():
-    new = Boxed(5.0, 2.0)
-    assert new.or_better(None) is new
-    assert new.or_better(Boxed(9.0, 1.0)) is new
-    assert new.or_better(Boxed(9.0, 3.0)) == Boxed(9.0, 3.0)
 
 
 def test_what_is_assumed_never_counts_as_the_proof():

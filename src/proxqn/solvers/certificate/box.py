@@ -35,11 +35,6 @@ class Boxed:
     bound: float
     largest: float
 
-    def or_better(self, other: Boxed | None) -> Boxed:
-        """Return the better of two, of those about weights at least as large as these."""
-        better = other is not None and other.largest >= self.largest and other.bound > self.bound
-        return other if other is not None and better else self
-
 
 def assumed(point: Point, at: WorkingSet) -> Boxed | None:
     """Return what is proved if no weight of the optimum is larger than twice the largest here.

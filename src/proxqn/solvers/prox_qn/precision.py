@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import final
 
 from proxqn.problem.abilities import Precisions
@@ -40,13 +39,6 @@ class Precision:
         if not self.single:
             return None
         self.oracle = self._exact
-        now = standing.iterate
-        point = self.oracle.at(now.weights)
-        objective = now.objective - now.loss + point.value
-        standing.iterate = replace(now, loss=point.value, objective=objective)
-        bound = standing.certificate.bound - ROUNDING * abs(point.value)
-        standing.certificate = replace(standing.certificate, bound=bound)
-        if (boxed := standing.boxed) is not None:
-            less = boxed.bound - ROUNDING * abs(point.value)
-            standing.boxed = replace(boxed, bound=less)
+        point = self.oracle.at(standing.iterate.weights)
+        standing.refined(point.value, ROUNDING * abs(point.value))
         return point
