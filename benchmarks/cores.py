@@ -2,10 +2,10 @@
 
     python -m benchmarks.cores [--threads 1,16] [--problems ocr-100,long,many] [--tol 1e-4]
 
-Every problem is fitted with each number of threads, the best of ``--repeat`` fits counts. Every call
-into the compiled module is timed by itself, so that the table says for each kernel its seconds with
-the fewest and with the most threads; what is left of the whole is Python and NumPy. The bits of the
-weights are compared.
+Every problem is fitted with each number of threads, the best of ``--repeat`` fits counts. Every
+call into the compiled module is timed by itself, so that the table says for each kernel its seconds
+with each number of threads; what is left of the whole is Python and NumPy. The bits of the weights
+are compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import functools
 import hashlib
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -34,21 +34,21 @@ LEAST = 0.01  # of the time with most threads: rows of less are not printed
 class Fit:
     """Seconds of a fit, by kernel, and the bits of its weights."""
 
-    seconds: Counter[str]
+    seconds: dict[str, float]
     iterations: int
     digest: str
 
     @property
     def total(self) -> float:
         """Seconds of all of it."""
-        return self.seconds.total()
+        return sum(self.seconds.values())
 
 
 class Stopwatch:
     """Times every call into the compiled module."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
         for name, thing in list(vars(_kernels).items()):
             if isinstance(thing, type):
                 for method, call in list(vars(thing).items()):
@@ -86,8 +86,8 @@ def fit(watch: Stopwatch, name: str, threads: int, tol: float) -> Fit:
     began = time.perf_counter()
     result = proxqn.minimize(oracle, spec.lam, tol=tol)
     total = time.perf_counter() - began
-    seconds = Counter(watch.seconds)
-    seconds[PYTHON] = total - seconds.total()
+    seconds = dict(watch.seconds)
+    seconds[PYTHON] = total - sum(seconds.values())
     bits = result.weights.coordinates.tobytes() + result.weights.values.tobytes()
     return Fit(seconds, result.nit, hashlib.sha256(bits).hexdigest())
 
@@ -99,7 +99,7 @@ def report(name: str, fits: dict[int, Fit]) -> str:
     rows = [
         ["all", *(f"{fit.total:.3f}" for fit in fits.values()), f"{few.total / many.total:.1f}"]
     ]
-    for call, seconds in many.seconds.most_common():
+    for call, seconds in sorted(many.seconds.items(), key=lambda item: -item[1]):
         if seconds > LEAST * many.total:
             shown = [f"{fit.seconds[call]:.3f}" for fit in fits.values()]
             rows.append([call, *shown, f"{few.seconds[call] / seconds:.1f}"])

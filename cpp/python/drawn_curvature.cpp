@@ -59,9 +59,7 @@ class ProductKernel {
  public:
   ProductKernel(Array<const std::int64_t> start, Array<const std::int32_t> row,
                 Array<const float> value, std::int64_t n_rows, double ridge, int n_jobs)
-      : product_(
-            {start.data(), static_cast<std::int64_t>(start.shape(0)) - 1, row.data(), value.data()},
-            n_rows, ridge, n_jobs) {}
+      : start_(start), row_(row), value_(value), product_(made(n_rows, ridge, n_jobs)) {}
 
   void times(Array<const double> v, Array<double> out) const {
     expect(static_cast<std::int64_t>(v.shape(0)) == product_.size() && out.shape(0) == v.shape(0),
@@ -69,8 +67,20 @@ class ProductKernel {
     nb::gil_scoped_release release;
     product_.times(v.data(), out.data());
   }
+  Array<double> diagonal() const { return to_numpy(std::vector<double>(product_.diagonal())); }
 
  private:
+  inner::DrawnProduct made(std::int64_t n_rows, double ridge, int n_jobs) const {
+    nb::gil_scoped_release release;
+    return {
+        {start_.data(), static_cast<std::int64_t>(start_.shape(0)) - 1, row_.data(), value_.data()},
+        n_rows,
+        ridge,
+        n_jobs};
+  }
+  Array<const std::int64_t> start_;  // the product reads them
+  Array<const std::int32_t> row_;
+  Array<const float> value_;
   inner::DrawnProduct product_;
 };
 
@@ -99,7 +109,8 @@ void bind_sampled(nb::module_& m) {
                     std::int64_t, double, int>(),
            "start"_a, "row"_a, "value"_a, "n_rows"_a, "ridge"_a, "n_jobs"_a)
       .def("times", &ProductKernel::times, "v"_a, "out"_a.noconvert(),
-           "Write rho v + J'(J v) to out.");
+           "Write rho v + J'(J v) to out.")
+      .def("diagonal", &ProductKernel::diagonal);
 }
 
 }  // namespace proxqn::python

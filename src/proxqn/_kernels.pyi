@@ -380,6 +380,8 @@ class DrawnProduct:
         Write rho v + J'(J v) to out.
         """
 
+    def diagonal(self) -> Doubles: ...
+
 class SingleSampledModel:
     def __init__(
         self,

@@ -170,6 +170,12 @@ def test_products_with_draws_have_the_same_bits_for_any_threads():
     assert one == two == three
 
 
+def test_the_diagonal_of_draws_is_the_reference_s():
+    J = random_draws(200, 500, 3000)
+    made, truth = (k.DrawnProduct(*J, 0.5, 2).diagonal() for k in (_kernels, reference))
+    np.testing.assert_allclose(made, truth, rtol=1e-12)
+
+
 def random_draws(n, n_rows, entries):
     """J by columns: start, row, value, n_rows; some entries stand twice."""
     rng = np.random.default_rng(0)

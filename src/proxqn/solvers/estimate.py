@@ -73,12 +73,10 @@ class Drawn(Quadratic):
     """``ρI + JᵀJ`` with J drawn at the point."""
 
     def __init__(self, columns: SparseColumns, kernels: ModuleType, n_jobs: int) -> None:
-        squares = np.concatenate([[0.0], np.cumsum(np.square(columns.value, dtype=np.float64))])
-        self._ridge = _RIDGE * (squares[-1] / max(len(columns.value), 1) or 1.0)
         J = columns.start, columns.row, columns.value, columns.n_rows
-        self._product = kernels.DrawnProduct(*J, self._ridge, n_jobs)
+        self._product = kernels.DrawnProduct(*J, _RIDGE, n_jobs)
         self._model = SampledModel(columns, _RIDGE, kernels, budget=_HEAD, n_jobs=n_jobs)
-        self.diagonal = self._ridge + np.diff(squares[columns.start])  # roughly: it scales steps
+        self.diagonal = self._product.diagonal()  # roughly: it scales steps
 
     def times(self, v: Floats) -> Floats:
         """Return ρv + Jᵀ(Jv)."""

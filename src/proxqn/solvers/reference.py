@@ -151,11 +151,19 @@ class DrawnProduct:
         ridge: float,
         n_jobs: int,
     ) -> None:
-        self._J, self._ridge = _written_out(start, row, value, n_rows), ridge
+        self._J = _written_out(start, row, value, n_rows)
+        squares = np.square(value.astype(np.float64))
+        self._ridge = ridge * (squares.mean() if squares.any() else 1.0)
+        column = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        self._squares = np.bincount(column, squares, minlength=len(start) - 1)
 
     def times(self, v: Floats, out: Floats) -> None:
         """Write the product."""
         out[:] = self._ridge * v + self._J.T @ (self._J @ v)
+
+    def diagonal(self) -> Floats:
+        """Return it, where an entry that stands twice counts as two."""
+        return self._ridge + self._squares
 
 
 class SampledModel:
