@@ -17,10 +17,10 @@ from unittest.mock import patch
 from proxqn.solvers.certificate.witness import RecentIterates
 from proxqn.solvers.curvature import draw_schedule
 from proxqn.solvers.curvature.pairs import Scaling
-from proxqn.solvers.prox_qn import ProxQN, loop, warm_start
+from proxqn.solvers.prox_qn import ProxQN, loop, start
 from proxqn.solvers.prox_qn.epochs import Epochs
-from proxqn.solvers.prox_qn.float_search import FloatSearch
 from proxqn.solvers.prox_qn.models import Models
+from proxqn.solvers.prox_qn.search import FloatSearch
 from proxqn.solvers.standing import Standing
 
 Change = tuple[Any, str, Any]  # an owner, the name of what it has, and what stands there instead
@@ -115,7 +115,7 @@ IDEAS = (
         "proof by an average of iterates",
         changes=lambda: [(RecentIterates, "would_end", _never)],
     ),
-    Idea("second-sample", "a sample of the sample", changes=_constant(warm_start, "_DEPTH", 1)),
+    Idea("second-sample", "a sample of the sample", changes=_constant(start, "_DEPTH", 1)),
     Idea("old-pairs", "old pairs correct new draws", changes=_constant(draw_schedule, "_PAIRS", 0)),
     Idea(
         "rough",

@@ -16,7 +16,7 @@ from proxqn.penalties import ElasticNet, Separable
 from proxqn.problem.oracle import Oracle
 from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, SparseVector
-from proxqn.run.distance import distance
+from proxqn.run.status import distance
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.standing import Solution, Stop

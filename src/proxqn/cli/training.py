@@ -19,8 +19,7 @@ from proxqn.cli.outputs import STANDARD, Named, check_outputs, check_regular, wr
 from proxqn.cli.watching import Display, Stop, watching
 from proxqn.io import model_file
 from proxqn.io.model_file import SavedModel
-from proxqn.run.distance import distance
-from proxqn.run.status import Status
+from proxqn.run.status import Status, distance
 
 
 @final

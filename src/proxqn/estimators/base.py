@@ -21,8 +21,7 @@ from proxqn.minimization import SOLVERS, Solver, minimize
 from proxqn.penalties.bounded import Bounded
 from proxqn.problem import Oracle, SparseVector
 from proxqn.problem.penalty import Penalty
-from proxqn.run.distance import distance
-from proxqn.run.status import Status
+from proxqn.run.status import Status, distance
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.rivals.sgd import SGD

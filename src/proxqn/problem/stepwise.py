@@ -8,7 +8,7 @@ that makes many such steps in one compiled call:
 ``samples()`` (``abilities.Steps``) gives :class:`SampleSteps`, for ``solvers/rivals/sgd.py``,
 ``blocks()`` (``abilities.Blocks``) gives :class:`BlockSteps`, for ``solvers/rivals/bcd.py``, and
 ``stochastic()`` (``abilities.Stochastic``) offers :class:`StochasticSteps`, for the start of
-``solvers/prox_qn/stochastic_start.py``.
+``solvers/prox_qn/start.py``.
 
 They keep a dense weight for every coordinate. They share the oracle's data, not its current point.
 """

@@ -6,8 +6,8 @@
         backtrack along d until f falls enough                (``search``)
         w ← w + αd; learn from the step; shrink A
 
-Its ideas beyond the paper are objects in files of their own: the start by stochastic steps
-(``stochastic_start``) or from a sample (``warm_start``), drawn curvature (``models``), single
+Its ideas beyond the paper are objects in files of their own: the start by stochastic steps or from
+a sample (``start``), drawn curvature (``models``), single
 precision (``precision``), the proof by an average of iterates (``certificate/witness``).
 ``docs/ablation.md`` says what each is worth.
 """
@@ -15,6 +15,7 @@ precision (``precision``), the proof by an average of iterates (``certificate/wi
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, final
 
@@ -25,13 +26,11 @@ from proxqn.solvers.curvature.model import Curvature
 from proxqn.solvers.estimate import Estimates
 from proxqn.solvers.inner import Direction, Effort
 from proxqn.solvers.line_search import Arrival
-from proxqn.solvers.prox_qn import warm_start
+from proxqn.solvers.prox_qn import start as starts
 from proxqn.solvers.prox_qn.epochs import Epochs, most_at_first
 from proxqn.solvers.prox_qn.models import Models
 from proxqn.solvers.prox_qn.precision import Precision
-from proxqn.solvers.prox_qn.remedies import remedies
 from proxqn.solvers.prox_qn.search import Search
-from proxqn.solvers.prox_qn.stochastic_start import StochasticStart
 from proxqn.solvers.standing import Iterate, Standing
 from proxqn.solvers.working_set import WorkingSet, starting_point
 
@@ -73,7 +72,7 @@ class Run:
     def solve(self, start: SparseVector) -> Status:
         """Run epochs until one of them ends the run."""
         status = self._begin(start.nonzero())
-        while status is None and not (self.depth and self.record.epoch == warm_start.EPOCHS):
+        while status is None and not (self.depth and self.record.epoch == starts.EPOCHS):
             status = self._look() or self._run_epoch()
         if status in (Status.MAX_ITER, Status.CALLBACK):
             self._say_what_is_known()
@@ -122,13 +121,35 @@ class Run:
 
     def _iterate(self) -> Status | None:
         """Make one step: direction, search, accept and learn. None if all went well."""
-        for event in remedies(self):
+        for event in self._remedies():
             direction, self.ahead = self.ahead or self._direction(), None
             arrival = self.search.along(self.at, direction.d) if direction is not None else None
             if direction is not None and arrival is not None:
                 self._accept(direction, arrival, event)
                 return None
         return Status.STALLED
+
+    def _remedies(self) -> Iterator[str]:
+        """Let a step be tried as it is, then each time after what may help; yield what to record.
+
+        1. The model to fall back on: without draws, say. Others may do better an iterate later.
+        2. Double precision.
+        3. ``B = γD`` without pairs, with γ measured here: they may be of another place.
+        4. A larger γ: far out the loss is all but linear, and the curvature found is rounding.
+        """
+        yield ""
+        while (simpler := self.curvature.fall_back()) is not None:
+            self.curvature = simpler
+            self.epochs.end_after(self.record.iteration + 1)
+            yield ""
+        if self.refine():
+            yield ""
+        reason = "no step made progress" if self.models.pairs.usable else "B was not positive"
+        event = f"memory cleared: {reason}"
+        self.models.pairs.begin_anew(self.search.point, self.at)
+        yield event
+        self.models.pairs.be_cautious(self.at, self.standing.iterate.objective)
+        yield event
 
     def _direction(self) -> Direction | None:
         """Minimise the model plus the penalty on the working set; None where B broke down."""
@@ -237,7 +258,8 @@ class Run:
     def _begin(self, start: SparseVector) -> Status | None:
         """Evaluate the starting point, or a sample's solution where that is worth finding."""
         cold = len(start.values) == 0
-        begun = self._stochastic_start() if cold else None
+        steps = cold and not self.depth and self.settings.stochastic
+        begun = starts.by_stochastic_steps(self.standing, self.settings.seed) if steps else None
         sketch = self._warm_up() if cold and begun is None else None
         start = start if begun is None else begun
         self.cold = cold and begun is None and sketch is None
@@ -258,21 +280,15 @@ class Run:
             depth=self.depth,
         )
         self.curvature = self.models.pairs
-        foretold = warm_start.speaks_for(told, self.standing.iterate.objective)
+        foretold = starts.speaks_for(told, self.standing.iterate.objective)
         self.models.near = begun is not None or foretold or not cold
         self.search = Search(point, self.standing, self.precision, self.settings.armijo)
         return None
 
-    def _stochastic_start(self) -> SparseVector | None:
-        """Return the weights that stochastic steps led to, where they pay."""
-        if self.depth or not self.settings.stochastic:
-            return None
-        return StochasticStart(self.standing, self.settings.seed).weights()
-
     def _warm_up(self) -> Run | None:
         """Solve roughly on a sample."""
         settings = self.settings
-        sample = warm_start.sample_of(self.oracle, settings.warm_up, settings.seed, self.depth)
+        sample = starts.sample_of(self.oracle, settings.warm_up, settings.seed, self.depth)
         if sample is None:
             return None
         sketch = Run(settings, self.standing.part(sample), self.kernels, self.depth + 1)

@@ -1,14 +1,21 @@
-"""From a direction to a point: the line search, in the precision that the run works in."""
+"""From a direction to a point: the line search, in the precision that the run works in.
+
+Near the end a step gains less than the loss's rounding in single precision. Such a step cannot be
+judged by the objective, but its derivatives have many more digits to go: those at both ends tell
+the gain by the trapezoidal rule, as in the approximate Wolfe conditions (Hager and Zhang 2005). So
+most of the last iterations, too, are made at the price of single precision; double precision proves
+the result, and goes on where these derivatives lead no further.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import final
 
 from proxqn.problem.oracle import Point
 from proxqn.problem.sparse import Floats, SparseVector
 from proxqn.solvers import line_search
-from proxqn.solvers.line_search import Armijo, Arrival
-from proxqn.solvers.prox_qn.float_search import FloatSearch
+from proxqn.solvers.line_search import Armijo, Arrival, Step
 from proxqn.solvers.prox_qn.precision import Precision
 from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet
@@ -58,3 +65,63 @@ class Search:
     def come_back(self) -> None:
         """Make the point anew, after a look elsewhere."""
         self.point = self._precision.oracle.at(self._standing.iterate.weights)
+
+
+_ROUNDING = 1e-6  # of the objective, with room: on text; less elsewhere
+_LEAST = 1e-12  # of the objective: a step that promises less is for double precision
+_TRIALS = 8
+_STEPS = 64  # at most, until one promises half as much
+
+
+@final
+class FloatSearch:
+    """The search for steps that gain less than single precision can tell, and whether it pays."""
+
+    def __init__(self, standing: Standing, rule: Armijo) -> None:
+        self._standing, self._rule = standing, rule
+        self._promise, self._since = math.inf, 0
+
+    def concerns(self, slope: float) -> bool:
+        """Whether a direction with this Δ promises no more than the rounding."""
+        return slope >= -_ROUNDING * self._standing.iterate.objective
+
+    def search(
+        self, point: Point, at: WorkingSet, d: Floats, slope: float
+    ) -> tuple[Arrival | None, Point]:
+        """Go along d. A trial is gone to before its derivatives are known.
+
+        Returns
+        -------
+        tuple
+            Where a step led, None if no trial would do; and a live point, there or at the iterate.
+        """
+        if self._in_vain(-slope):
+            return None, point
+        now, alpha, gone = self._standing.iterate, 1.0, 0.0
+        for trial in range(1, _TRIALS + 1):
+            s = alpha * d
+            line = point.along(SparseVector(at.coordinates, (alpha - gone) * d).nonzero())
+            rise = line.value(1.0) + at.penalty.value(at.w + s) - now.objective
+            if rise <= _ROUNDING * now.objective:
+                point, gone = line.accept(1.0), alpha
+                g = point.gradient(at.coordinates)
+                losses = 0.5 * (at.g + g) * s
+                change = float((losses + at.penalty.change(at.w, s)).sum())
+                if change <= self._rule.sigma * alpha * slope:
+                    loss = now.loss + float(losses.sum())
+                    step = Step(alpha, loss, now.objective + change, trial)
+                    return Arrival(step, point, g), point
+            alpha *= self._rule.beta
+        if gone:
+            line = point.along(SparseVector(at.coordinates, -gone * d).nonzero())
+            line.value(1.0)
+            point = line.accept(1.0)
+        return None, point
+
+    def _in_vain(self, promise: float) -> bool:
+        """Whether only rounding may be left."""
+        iteration = self._standing.record.iteration
+        if promise < 0.5 * self._promise:
+            self._promise, self._since = promise, iteration
+        slow = iteration - self._since > _STEPS
+        return slow or promise < _LEAST * self._standing.iterate.objective

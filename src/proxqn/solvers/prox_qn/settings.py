@@ -51,7 +51,7 @@ class ProxQN:
         variables at its start.
     stochastic : bool
         Start with epochs of stochastic steps, where the oracle offers them and they pay
-        (``stochastic_start.py``): on text with a small λ.
+        (``start.py``): on text with a small λ.
     warm_up : float
         Start from a rough solution on this share of the samples, found in the same way, where the
         oracle can be subsampled and the share holds at least a few hundred samples; 0 for none.
@@ -70,7 +70,7 @@ class ProxQN:
         instead of forming it anew.
     single : bool
         Work in single precision, where the oracle can, until its derivatives lead no further
-        (``float_search.py``); what is proved and returned is always in double precision.
+        (``search.py``); what is proved and returned is always in double precision.
     draws : float
         Rows of a curvature drawn from the probabilistic model, for each variable, where the oracle
         can draw (``curvature/draw_schedule.py``), once near the solution. 0 for the paper's pairs

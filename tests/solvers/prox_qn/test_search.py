@@ -11,7 +11,7 @@ from proxqn import minimize
 from proxqn.penalties import ElasticNet
 from proxqn.problem.sparse import SparseVector
 from proxqn.solvers.line_search import Armijo, expected_change
-from proxqn.solvers.prox_qn.float_search import FloatSearch
+from proxqn.solvers.prox_qn.search import FloatSearch
 from proxqn.solvers.standing import Goal, Standing
 from proxqn.solvers.working_set import WorkingSet
 
