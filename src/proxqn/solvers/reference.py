@@ -163,7 +163,8 @@ class DrawnProduct:
 
     def diagonal(self) -> Floats:
         """Return it, where an entry that stands twice counts as two."""
-        return self._ridge + self._squares
+        found: Floats = self._ridge + self._squares
+        return found
 
 
 class SampledModel:
