@@ -152,10 +152,11 @@ class DrawnProduct:
         n_jobs: int,
     ) -> None:
         self._J = _written_out(start, row, value, n_rows)
-        squares = np.square(value.astype(np.float64))
+        squares = np.square(value, dtype=np.float64)
         self._ridge = ridge * (squares.mean() if squares.any() else 1.0)
         column = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        self._squares = np.bincount(column, squares, minlength=len(start) - 1)
+        self._squares = np.zeros(len(start) - 1)
+        np.add.at(self._squares, column, squares)
 
     def times(self, v: Floats, out: Floats) -> None:
         """Write the product."""
@@ -163,7 +164,7 @@ class DrawnProduct:
 
     def diagonal(self) -> Floats:
         """Return it, where an entry that stands twice counts as two."""
-        found: Floats = self._ridge + self._squares
+        found: Floats = self._squares + self._ridge
         return found
 
 
