@@ -68,8 +68,8 @@ class ChainPasses:
         self.lease = Lease()
         self.losses = np.zeros(data.layout.n_sequences)  # -log P(y_i|x_i) of the last forward pass
         self.expected = np.zeros((data.n_labels, data.n_labels))
-        size = data.n_labels, data.layout.stride
-        self._workspace = Workspace(SingleScores.form(*size), DoubleScores.form(*size))
+        most = max(data.n_labels, -(-data.n_labels // 8) * 4)  # doubles; floats, eight together
+        self._workspace = Workspace(8 * most * data.layout.stride)
         self._inference = inference
         self._precision = Precision(DoubleScores)
         self._bind()
@@ -78,8 +78,9 @@ class ChainPasses:
         """Let scores and residuals be of the precision worked in; what they were is lost."""
         self._scores_of: SplitWeights | None = None
         self._forward_of: SplitWeights | None = None
-        kind, space = self._precision.kind, self._workspace
-        self.scores = kind(self.kernels, self.data, space, self._inference)
+        self.scores = self._precision.kind(
+            self.kernels, self.data, self._workspace, self.n_jobs, self._inference
+        )
 
     def start(self, weights: SplitWeights, precision: Precision) -> float:
         """Go to weights from anywhere: a forward and a backward pass; return ℓ there."""
@@ -88,9 +89,7 @@ class ChainPasses:
             self._bind()
         if self.plain and isinstance(self.scores, DoubleScores):  # in one pass over the data
             self._scores_of = self._forward_of = None
-            self.scores.evaluate(
-                weights.states, weights.transitions, self.losses, self.expected, self.n_jobs
-            )
+            self.scores.evaluate(weights.states, weights.transitions, self.losses, self.expected)
             return self._loss()
         value = self.forward(weights, refuse=False)
         self.backward(weights)
@@ -100,7 +99,7 @@ class ChainPasses:
         """Let the scores be those of some weights: the data entries of their features."""
         if self._scores_of is not weights:
             self._scores_of = None  # should it be interrupted
-            self.scores.put(weights.states, self.n_jobs)
+            self.scores.put(weights.states)
             self._scores_of = weights
 
     def forward(self, weights: SplitWeights, *, refuse: bool = True) -> float:
@@ -111,7 +110,7 @@ class ChainPasses:
         """
         self.put(weights)
         self._forward_of = None
-        in_range = self.scores.forward(weights.transitions, self.losses, self.n_jobs)
+        in_range = self.scores.forward(weights.transitions, self.losses)
         precision = self._precision
         if not in_range and precision.kind is SingleScores:  # doubles go on by logarithms
             precision.n_refused += 1
@@ -127,7 +126,7 @@ class ChainPasses:
         """Turn the trial into a point: 2 L² multiply-adds and L exponentials a token."""
         self.put(weights)  # draws may have come between
         self._forward_of = None
-        self.scores.backward(weights.transitions, self.expected, self.n_jobs)
+        self.scores.backward(weights.transitions, self.expected)
 
     def is_forward_of(self, weights: SplitWeights) -> bool:
         """Whether the last pass was the forward pass of these weights."""
@@ -136,10 +135,9 @@ class ChainPasses:
     def gradient(self, coordinates: Ints) -> Floats:
         """Sum residuals over the rows of each coordinate's feature."""
         split = np.searchsorted(coordinates, self.data.n_states)
-        out = np.empty(len(coordinates))
-        self.scores.gradient(coordinates[:split], out[:split], self.n_jobs)
-        out[split:] = self._pair_gradient()[coordinates[split:] - self.data.n_states]
-        return out
+        of_states = self.scores.gradient(coordinates[:split])
+        pairs = self._pair_gradient()[coordinates[split:] - self.data.n_states]
+        return np.concatenate([of_states, pairs])
 
     def sweep(self, level: float, keep: Ints = NOTHING) -> Sweep:
         """Stream over all data entries times labels; keep what exceeds the level.
@@ -148,9 +146,7 @@ class ChainPasses:
         """
         data = self.data
         split = np.searchsorted(keep, data.n_states)
-        coordinates, gradient, largest = self.scores.sweep(
-            level, data.pairs, keep[:split], self.n_jobs
-        )
+        coordinates, gradient, largest = self.scores.sweep(level, data.pairs, keep[:split])
         every_pair = self._pair_gradient()
         of_pairs = np.where(data.admitted.ravel(), every_pair, 0.0)
         above = np.flatnonzero(np.abs(of_pairs) > level)
@@ -173,12 +169,12 @@ class ChainPasses:
             return None
         self.put(weights)
         share = draws.pilot_share(self.data)
-        pilot = self.scores.draw(weights.transitions, 1, share, seed, self.n_jobs)
+        pilot = self.scores.draw(weights.transitions, 1, share, seed)
         n_pairs, share = draws.pairs_for(n_rows, coordinates, pilot, self.data)
-        found = self.scores.draw(weights.transitions, n_pairs, share, seed, self.n_jobs)
+        found = self.scores.draw(weights.transitions, n_pairs, share, seed)
         split = np.searchsorted(coordinates, self.data.n_states)
         pairs = coordinates[split:] - self.data.n_states
-        return self.scores.drawn_columns(coordinates[:split], pairs, found, self.n_jobs)
+        return self.scores.drawn_columns(coordinates[:split], pairs, found)
 
     def _loss(self) -> float:
         weights = self.data.weights

@@ -12,9 +12,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from types import ModuleType
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,7 +26,6 @@ from proxqn.losses.chain.mixed_features import MixedFeatures
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
-Form = tuple[tuple[int, int], DTypeLike]  # shape and type of an array
 Binding = Callable[[Floats], Any]  # from scores to inference on them
 
 
@@ -40,25 +38,19 @@ class Workspace:
 
     Parameters
     ----------
-    forms : tuple
-        Shapes and types of the arrays in each precision.
+    n_bytes : int
+        Of an array, at most.
     """
 
-    def __init__(self, *forms: Form) -> None:
-        most = max(self._n_bytes(form) for form in forms)
-        self._bytes = aligned_zeros((1, 2 * -(-most // 64) * 64), np.uint8)[0]
+    def __init__(self, n_bytes: int) -> None:
+        self._bytes = aligned_zeros((1, 2 * -(-n_bytes // 64) * 64), np.uint8)[0]
         self.clean = True  # whether nothing has been written yet
 
-    def take(self, form: Form) -> tuple[NDArray[Any], NDArray[Any]]:
+    def take(self, shape: tuple[int, int], dtype: DTypeLike) -> list[NDArray[Any]]:
         """Return both, zero if clean; what was returned before is lost."""
-        n_bytes, (shape, dtype) = self._n_bytes(form), form
-        second = -(-n_bytes // 64) * 64  # on a cache line
-        first, second_bytes = self._bytes[:n_bytes], self._bytes[second : second + n_bytes]
-        return first.view(dtype).reshape(shape), second_bytes.view(dtype).reshape(shape)
-
-    @staticmethod
-    def _n_bytes(form: Form) -> int:
-        return math.prod(form[0]) * np.dtype(form[1]).itemsize
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        starts = 0, -(-n_bytes // 64) * 64  # on cache lines
+        return [self._bytes[at : at + n_bytes].view(dtype).reshape(shape) for at in starts]
 
 
 class ChainScores(ABC):
@@ -67,28 +59,42 @@ class ChainScores(ABC):
     Scores are always summed afresh: two arrays instead of three, a third less to read and write,
     and no rounding errors of earlier steps.
 
+    Attributes
+    ----------
+    single : bool
+        Whether the arrays are of floats.
+
     Parameters
     ----------
     kernels : module
         ``proxqn._kernels`` or the reference.
     workspace : Workspace
         Nothing else uses it from now on.
+    n_jobs : int
+        Threads.
     inference : callable, optional
         Binds another kernel than that of plain chains to the scores.
     """
+
+    single: ClassVar[bool]
 
     def __init__(
         self,
         kernels: ModuleType,
         data: ChainData,
         workspace: Workspace,
+        n_jobs: int,
         inference: Binding | None = None,
     ) -> None:
         layout = data.layout
         self._kernels, self._features = kernels, feature_kernel(kernels, data.features)
-        self._n_labels, self._n_slots = data.n_labels, layout.stride
-        self._alpha, self.scores = workspace.take(self.form(self._n_labels, layout.stride))
+        self._n_labels, self._n_slots, self._n_jobs = data.n_labels, layout.stride, n_jobs
+        lanes, real = (8, np.float32) if self.single else (1, np.float64)
+        shape = -(-data.n_labels // lanes), layout.stride * lanes
+        self._alpha, self.scores = workspace.take(shape, real)
         self._workspace = workspace
+        # Labels whose scores may not be zero, where they are looked at one by one.
+        self._dirty = np.full(self._n_labels, not workspace.clean, dtype=np.uint8)
         if not workspace.clean:  # no pass writes there, and sweeps judge by the mean of all slots
             self._alpha.reshape(len(self._alpha), layout.stride, -1)[:, layout.empty_slots()] = 0.0
         self.inference = inference(self.scores) if inference else self._bound(data, data.labels)
@@ -99,47 +105,38 @@ class ChainScores(ABC):
             self._kernels, data.layout, self.scores, labels=labels, weights=data.weights
         )
 
-    @staticmethod
     @abstractmethod
-    def form(n_labels: int, stride: int) -> Form:
-        """Return the shape and type of the arrays."""
-
-    @abstractmethod
-    def put(self, weights: SparseVector, n_jobs: int) -> None:
+    def put(self, weights: SparseVector) -> None:
         """Compute the scores: the data entries of the features that have weights."""
 
-    def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
+    def forward(self, transitions: Floats, losses: Floats) -> bool:
         """Compute the losses; False where scores are too far apart for the scaled recursion."""
-        return bool(self.inference.forward(self._alpha, transitions, losses, n_jobs))
+        return bool(self.inference.forward(self._alpha, transitions, losses, self._n_jobs))
 
-    def backward(self, transitions: Floats, expected: Floats, n_jobs: int) -> None:
+    def backward(self, transitions: Floats, expected: Floats) -> None:
         """Compute residuals and the expected counts of label pairs."""
-        self.inference.backward(self._alpha, transitions, expected, n_jobs)
+        self.inference.backward(self._alpha, transitions, expected, self._n_jobs)
 
-    def draw(
-        self, transitions: Floats, n_pairs: int, share: float, seed: int, n_jobs: int
-    ) -> Draws:
+    def draw(self, transitions: Floats, n_pairs: int, share: float, seed: int) -> Draws:
         """Draw pairs of labelings of a share of the sequences, and return where they differ."""
-        return Draws(*self.inference.draw(transitions, n_pairs, share, seed, n_jobs))
+        return Draws(*self.inference.draw(transitions, n_pairs, share, seed, self._n_jobs))
 
-    def drawn_columns(
-        self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int
-    ) -> SparseColumns:
+    def drawn_columns(self, coordinates: Ints, pairs: Ints, draws: Draws) -> SparseColumns:
         """Return the differences in the runs of features, by coordinate, and of label pairs."""
         tokens = draws.slot, draws.run, draws.first, draws.second
         edges = draws.edge_run, draws.edge_first, draws.edge_second
         size = self._n_labels, self._n_slots
         start, row, value = self._features.drawn_columns(
-            coordinates, pairs, *size, tokens, edges, draws.scale, n_jobs
+            coordinates, pairs, *size, tokens, edges, draws.scale, self._n_jobs
         )
         return SparseColumns(start, row, value, len(draws.scale), draws.multiplicity)
 
     @abstractmethod
-    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+    def gradient(self, coordinates: Ints) -> Floats:
         """Sum residuals over the rows of each coordinate's feature."""
 
     @abstractmethod
-    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints) -> Swept:
         """Stream over all data entries times labels; keep what exceeds the level, and `kept`."""
 
 
@@ -147,19 +144,13 @@ class ChainScores(ABC):
 class DoubleScores(ChainScores):
     """Label-major arrays of doubles, on either set of kernels."""
 
-    @staticmethod
-    def form(n_labels: int, stride: int) -> Form:
-        """Return the shape and type of the arrays."""
-        return (n_labels, stride), np.float64
+    single = False
 
-    @cached_property
-    def _dirty(self) -> NDArray[np.uint8]:
-        """Labels whose scores may not be zero."""
-        return np.full(self._n_labels, not self._workspace.clean, dtype=np.uint8)
-
-    def put(self, weights: SparseVector, n_jobs: int) -> None:
+    def put(self, weights: SparseVector) -> None:
         """Walk the scores label by label."""
-        self._features.scores(weights.coordinates, weights.values, self.scores, self._dirty, n_jobs)
+        self._features.scores(
+            weights.coordinates, weights.values, self.scores, self._dirty, self._n_jobs
+        )
         self._workspace.clean = False
 
     def evaluate(
@@ -168,7 +159,6 @@ class DoubleScores(ChainScores):
         transitions: Floats,
         losses: Floats,
         expected: Floats,
-        n_jobs: int,
     ) -> None:
         """Compute losses, residuals and expected counts at once, without keeping the scores."""
         features, w, dense = self._features, (weights.coordinates, weights.values), None
@@ -177,32 +167,30 @@ class DoubleScores(ChainScores):
             dense = features.dense, w[0][:at], w[1][:at]
             features, w = features.sparse, (rest, w[1][at:])
         self.inference.evaluate(
-            features, *w, self._alpha, transitions, losses, expected, n_jobs, dense
+            features, *w, self._alpha, transitions, losses, expected, self._n_jobs, dense
         )
         self._workspace.clean = False
 
-    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+    def gradient(self, coordinates: Ints) -> Floats:
         """Walk the residuals label by label."""
-        self._features.gradient(coordinates, self._alpha, out, n_jobs)
+        out = np.empty(len(coordinates))
+        self._features.gradient(coordinates, self._alpha, out, self._n_jobs)
+        return out
 
-    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints) -> Swept:
         """Look at all labels of every entry, then at what is kept."""
         coordinates, values, largest = self._features.sweep(
-            self._alpha, level, *(pairs or (None, None)), n_jobs
+            self._alpha, level, *(pairs or (None, None)), self._n_jobs
         )
-
-        def gradient(left: Ints) -> Floats:
-            g = np.empty(len(left))
-            self.gradient(left, g, n_jobs)
-            return g
-
-        found = SparseVector(coordinates, values).including(kept, gradient)
+        found = SparseVector(coordinates, values).including(kept, self.gradient)
         return found.coordinates, found.values, largest
 
 
 @final
 class SingleScores(ChainScores):
     """Arrays of floats, eight labels together and frequent labels first; compiled kernels only."""
+
+    single = True
 
     def _bound(self, data: ChainData, labels: NDArray[np.int32]) -> Any:
         """Bind it to labels that are numbered by how often they occur."""
@@ -213,40 +201,31 @@ class SingleScores(ChainScores):
         places = self._rank.take(labels, mode="clip")  # the fastest: all are inside
         return super()._bound(data, places)
 
-    @staticmethod
-    def form(n_labels: int, stride: int) -> Form:
-        """Return the shape and type of the arrays."""
-        return (-(-n_labels // 8), stride * 8), np.float32
-
-    def put(self, weights: SparseVector, n_jobs: int) -> None:
+    def put(self, weights: SparseVector) -> None:
         """Walk the scores, eight labels at a time."""
         self._features.scores_single(
-            weights.coordinates, weights.values, self._rank, self.scores, n_jobs
+            weights.coordinates, weights.values, self._rank, self.scores, self._n_jobs
         )
         self._workspace.clean = False
 
-    def forward(self, transitions: Floats, losses: Floats, n_jobs: int) -> bool:
+    def forward(self, transitions: Floats, losses: Floats) -> bool:
         """Compute the losses in the order of places."""
         ordered = transitions.take(self._by_place)
-        return super().forward(ordered, losses, n_jobs)
+        return super().forward(ordered, losses)
 
-    def backward(self, transitions: Floats, expected: Floats, n_jobs: int) -> None:
+    def backward(self, transitions: Floats, expected: Floats) -> None:
         """Compute residuals and expected counts in the order of places."""
         ordered = transitions.take(self._by_place)
         counts = np.empty_like(expected)
-        super().backward(ordered, counts, n_jobs)
+        super().backward(ordered, counts)
         expected.flat[self._by_place] = counts
 
-    def draw(
-        self, transitions: Floats, n_pairs: int, share: float, seed: int, n_jobs: int
-    ) -> Draws:
+    def draw(self, transitions: Floats, n_pairs: int, share: float, seed: int) -> Draws:
         """Draw in the order of places, by which the labels are then known."""
         ordered = transitions.take(self._by_place)
-        return super().draw(ordered, n_pairs, share, seed, n_jobs)
+        return super().draw(ordered, n_pairs, share, seed)
 
-    def drawn_columns(
-        self, coordinates: Ints, pairs: Ints, draws: Draws, n_jobs: int
-    ) -> SparseColumns:
+    def drawn_columns(self, coordinates: Ints, pairs: Ints, draws: Draws) -> SparseColumns:
         """Look for the places of the labels."""
         of_state = coordinates % self._n_labels
         label, following = np.divmod(pairs, self._n_labels)
@@ -254,16 +233,17 @@ class SingleScores(ChainScores):
             coordinates - of_state + self._rank[of_state],
             self._rank[label] * self._n_labels + self._rank[following],
             draws,
-            n_jobs,
         )
 
-    def gradient(self, coordinates: Ints, out: Floats, n_jobs: int) -> None:
+    def gradient(self, coordinates: Ints) -> Floats:
         """Walk the residuals, eight labels at a time."""
-        self._features.gradient_single(coordinates, self._rank, self._alpha, out, n_jobs)
+        out = np.empty(len(coordinates))
+        self._features.gradient_single(coordinates, self._rank, self._alpha, out, self._n_jobs)
+        return out
 
-    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints, n_jobs: int) -> Swept:
+    def sweep(self, level: float, pairs: tuple[Any, Any] | None, kept: Ints) -> Swept:
         """Look at all labels of every entry."""
         found: Swept = self._features.sweep_single(
-            self._rank, self._alpha, level, *(pairs or (None, None)), kept, n_jobs
+            self._rank, self._alpha, level, *(pairs or (None, None)), kept, self._n_jobs
         )
         return found
