@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
-from proxqn.cli.chain.encoding import in_file
-from proxqn.cli.chain.files import Reading
+from proxqn.cli.chain.files import Reading, in_file
 from proxqn.cli.streaming import batched
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord

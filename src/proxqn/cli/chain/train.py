@@ -7,8 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from proxqn.cli.chain.encoding import encode
-from proxqn.cli.chain.files import Reading, reading_options
+from proxqn.cli.chain.files import Reading, encode, reading_options
 from proxqn.cli.chain.scores import ChainDev
 from proxqn.cli.train_options import fit_options, requested
 from proxqn.cli.training import Job, Request, check_files, run
