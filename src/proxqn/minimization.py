@@ -18,6 +18,7 @@ from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, SparseVector
 from proxqn.run.status import distance
 from proxqn.run.watch import Callback
+from proxqn.solvers.curvature.memory import Memory
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.standing import Solution, Stop
 
@@ -66,7 +67,7 @@ def minimize(
     l2: float | Floats = 0.0,
     bounds: tuple[Any, Any] | None = None,
     penalty: Penalty | None = None,
-    x0: Vector | None = None,
+    x0: Vector | OptimizeResult | None = None,
     solver: str | Solver = "prox-qn",
     tol: float = 1e-4,
     stop: Stop = "estimate",
@@ -90,8 +91,9 @@ def minimize(
         negative.
     penalty : Penalty, optional
         One of your own, in place of ``lam``, ``l2`` and ``bounds``.
-    x0 : array, 1-D sparse array or SparseVector, optional
-        The starting point; zero by default.
+    x0 : array, 1-D sparse array, SparseVector or a result, optional
+        The starting point; zero by default. A result of the same loss under another penalty brings
+        along what its run learned of the curvature, too.
     solver : str or settings object
         ``"prox-qn"``, ``"prox-gd"``, ``"owl-qn"``, ``"sgd"`` or ``"bcd"`` with default settings, or
         a settings object such as ``ProxQN.paper()`` or ``SGD(rate=2e-4)``. SGD and BCD need losses
@@ -116,6 +118,7 @@ def minimize(
         ``gap``, what is left to gain at most, as proved; ``gap_box``, the same among weights up to
         ``box`` in size, which is only assumed (twice the largest found; infinite where ``gap`` is
         as good); ``estimate``, what is left as the solver estimates it, without proof;
+        ``memory``, what the run learned of the curvature (``x0=result`` goes on with it);
         ``certified``: whether a gap is known; ``convex``: whether the loss is, without
         which no gap exists.
 
@@ -138,10 +141,10 @@ def minimize(
     >>> result.x.round(4)
     array([2., 0.])
     """
-    if x0 is not None and not isinstance(x0, SparseVector) and not sp.issparse(x0):
-        x0 = np.asarray(x0, dtype=np.float64)
+    x0, memory = _start_of(x0)
     loss = _as_oracle(oracle, x0)
     settings = _settings(solver)
+    remembering = {"memory": memory} if isinstance(settings, ProxQN) else {}
     if not tol >= 0.0:
         raise ValueError(f"tol must be a number, 0 or above, got {tol!r}.")
     if stop not in get_args(Stop):
@@ -156,6 +159,7 @@ def minimize(
         max_iter=max_iter,
         callback=callback,
         stop=stop,
+        **remembering,
     )
     return _result(solution, loss)
 
@@ -200,6 +204,16 @@ def _settings(solver: str | Solver) -> Solver:
             f"solver must be a name or a settings object such as ProxQN(), got {solver!r}."
         )
     return solver
+
+
+def _start_of(x0: Any) -> tuple[Vector | None, Memory | None]:
+    """Return a starting point, and what a former run learned of the curvature."""
+    memory: Memory | None = None
+    if isinstance(x0, OptimizeResult):
+        x0, memory = x0["x"], x0.get("memory")
+    as_it_is = x0 is None or isinstance(x0, SparseVector) or sp.issparse(x0)
+    start: Vector | None = x0 if as_it_is else np.asarray(x0, dtype=np.float64)
+    return start, memory
 
 
 def _as_oracle(loss: Oracle | ValueAndGradient, x0: Vector | None) -> Oracle:
@@ -259,5 +273,6 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
         convex=oracle.convex,
         nnz=len(weights.values),
         trace=solution.trace,
+        memory=solution.memory,
     )
     return result

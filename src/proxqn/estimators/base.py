@@ -32,6 +32,7 @@ Coefficients = TypeVar("Coefficients")
 _MOST_JOBS = (
     1024  # the result does not depend on it, and threads beyond the processors gain nothing
 )
+_LARGE = {"x", "weights", "memory"}  # parts of a result
 _NOT_CONVEX = "with labels missing the loss is not convex, and no duality gap exists"
 
 
@@ -104,12 +105,13 @@ def with_defaults(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
 def pickled(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state to pickle: the result without the point, which the coefficients hold.
 
-    The point alone is as large as all the rest: it has a number of its own for every weight.
+    The point alone is as large as all the rest: it has a number of its own for every weight. What
+    was learned of the curvature is larger still.
     """
     result = state.get("result_")
     if not isinstance(result, OptimizeResult):
         return state
-    kept: Any = {name: value for name, value in result.items() if name not in {"x", "weights"}}
+    kept: Any = {name: value for name, value in result.items() if name not in _LARGE}
     return state | {"result_": OptimizeResult(**kept)}
 
 
@@ -167,6 +169,7 @@ def keep_result(estimator: Any, result: Any, n_parameters: int) -> None:
     estimator.trace_ = result.trace
     estimator.status_ = result.status
     estimator.n_parameters_ = n_parameters
+    result.pop("memory", None)  # as large as a hundred models, and a refit's data may be others
     estimator.result_ = result
 
 

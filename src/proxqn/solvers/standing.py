@@ -23,6 +23,7 @@ from proxqn.run.trace import Trace
 from proxqn.run.watch import Callback
 from proxqn.solvers.certificate import bound, box
 from proxqn.solvers.certificate.bound import Certificate
+from proxqn.solvers.curvature.memory import Memory
 from proxqn.solvers.working_set import WorkingSet, gather
 
 
@@ -50,6 +51,7 @@ class Solution:
     estimate: float = math.inf  # of what is left to gain; infinite where none was made
     box: float = math.inf  # among weights up to this size, which is only assumed,
     gap_box: float = math.inf  # so much is left to gain at most
+    memory: Memory | None = None  # for another run on the same loss
 
 
 Stop = Literal["estimate", "gap"]

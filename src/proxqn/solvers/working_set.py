@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from proxqn.problem.oracle import Point
 from proxqn.problem.penalty import Local, Penalty
 from proxqn.problem.sparse import Floats, Ints, SparseVector, union
+from proxqn.solvers.curvature.memory import Memory
 
 
 @final
@@ -76,11 +77,17 @@ class WorkingSet:
         return np.where(self.coordinates[at] == coordinates, at, -1)
 
 
-def starting_point(weights: SparseVector, penalty: Penalty) -> WorkingSet:
-    """Return the working set of the weights alone, their derivatives not yet known."""
-    coordinates = weights.coordinates
+def starting_point(
+    weights: SparseVector, penalty: Penalty, memory: Memory | None = None
+) -> WorkingSet:
+    """Return the working set of a memory, or of the weights alone; derivatives are not yet known.
+
+    Weights that the memory lacks come in with the first look.
+    """
+    coordinates = weights.coordinates if memory is None else memory.coordinates
     unknown = np.zeros(len(coordinates))
-    return WorkingSet(coordinates, weights.values, unknown, penalty.on(coordinates))
+    w = weights.on(coordinates)
+    return WorkingSet(coordinates, w, unknown, penalty.on(coordinates))
 
 
 def gather(

@@ -158,14 +158,6 @@ def test_restricting_drops_rows():
     np.testing.assert_allclose(matrix(here.pairs), whole[np.ix_(keep, keep)], atol=1e-9)
 
 
-def test_pairs_are_carried_to_another_oracle_with_the_same_coordinates():
-    here = model(Curved(), 1.0)
-    there = here.carried_to(Logistic(0).oracle(), Passes(1, 1, 1.0))
-    assert there.pairs is here.pairs
-    _, at = start(Curved())
-    np.testing.assert_array_equal(there.diagonal(at), np.ones(N))  # this one knows none
-
-
 # --- failing ---------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from proxqn.problem.abilities import Draws
 from proxqn.problem.oracle import Point
 from proxqn.problem.sparse import Floats, Ints
 from proxqn.solvers.curvature.draw_model import SampledModel
+from proxqn.solvers.curvature.memory import DrawExperience
 from proxqn.solvers.curvature.model import Curvature
 from proxqn.solvers.curvature.quasi_newton import QuasiNewton
 from proxqn.solvers.inner import Direction, Effort
@@ -31,6 +32,7 @@ _RIDGE_STEPS = 48.0  # iterations with draws that halve it
 _LATEST = 0.1  # weight of the newest step among the latest
 _OFTEN, _RAISE = 0.4, 4.0  # share of these that was refused, and what raises the ridge then
 _ROUGH_STEPS = 24  # iterations with the first draws
+_CARRIED = 24  # of these iterations that count in a later run: its draws are of another place
 _SHARE = 0.25  # of the cost of inference
 _MIN_BUDGET, _MAX_BUDGET = 1e7, 3e8  # multiply-adds, where that cost is tiny or not known
 
@@ -51,6 +53,8 @@ class DrawnCurvature(Curvature):
         Of the draws.
     single : bool
         Compute in single precision where the model is large.
+    experience : DrawExperience, optional
+        Of a run before.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class DrawnCurvature(Curvature):
         seed: int,
         single: bool,
         kernels: ModuleType,
+        experience: DrawExperience | None = None,
     ) -> None:
         self._model: SampledModel | None = None
         self._pairs, self._standing, self._kernels = pairs, standing, kernels
@@ -70,8 +75,24 @@ class DrawnCurvature(Curvature):
         self._budget = max(min(_SHARE * pass_cost, _MAX_BUDGET), _MIN_BUDGET)
         self._objective = math.inf  # where they were made
         self._first = math.inf  # the iteration of the first draws
-        self._refused = 0.0  # share of the latest steps that were refused at first
-        self._raised = 1.0  # what the ridge has been multiplied by
+        self._known = experience or DrawExperience()
+        self._refused = self._known.refused  # share of the latest steps that were refused at first
+        self._raised = self._known.raised  # what the ridge has been multiplied by
+
+    @property
+    def experience(self) -> DrawExperience:
+        """What a later run on the same loss may begin with."""
+        return DrawExperience(min(self._steps, _CARRIED), self._refused, self._raised)
+
+    @property
+    def _steps(self) -> int:
+        """Iterations since the first draws, those of a run before included."""
+        return self._known.steps + self._own_steps
+
+    @property
+    def _own_steps(self) -> int:
+        begun = math.isfinite(self._first)
+        return int(self._standing.record.iteration - self._first) if begun else 0
 
     @property
     def active(self) -> bool:
@@ -104,7 +125,7 @@ class DrawnCurvature(Curvature):
         """Solve the inner problem with the draws."""
         if self._model is None:
             return None
-        rough = self._standing.record.iteration - self._first < _ROUGH_STEPS
+        rough = self._steps < _ROUGH_STEPS
         return self._model.solve(at, effort, rough=rough)
 
     def learn(self, s: Floats, y: Floats, step: Step) -> str:
@@ -141,7 +162,7 @@ class DrawnCurvature(Curvature):
         record = self._standing.record
         self._objective = self._standing.iterate.objective
         self._first = min(self._first, record.iteration)
-        steps = int(record.iteration - self._first)
+        steps, own = self._steps, self._own_steps
         if self._refused > _OFTEN:
             self._raised, self._refused = _RAISE * self._raised, 0.0
         with record.clock.timed("memory"):
@@ -153,5 +174,5 @@ class DrawnCurvature(Curvature):
                 single=self._single,
                 n_jobs=self._standing.oracle.n_jobs,
             )
-            model.append(*self._pairs.pairs.newest(min(_PAIRS, steps)))  # older ones mislead
+            model.append(*self._pairs.pairs.newest(min(_PAIRS, own)))  # older ones mislead
         return model

@@ -168,6 +168,11 @@ class CompactBFGS:
         self._factors = self._extended(s, y)
         return True
 
+    def remember(self, S: Floats, Y: Floats) -> None:
+        """Begin with other pairs, one a row; the next ``replace_rows`` finds their products."""
+        self._S, self._Y = _Stack(S.copy()), _Stack(Y.copy())
+        self._SS, self._SY = np.zeros((2, len(S), len(S)))
+
     def newest(self, n: int) -> tuple[Floats, Floats]:
         """Return the last n pairs, or all if there are fewer, one a row, oldest first."""
         first = max(len(self) - n, 0)

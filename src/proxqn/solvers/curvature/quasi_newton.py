@@ -73,11 +73,6 @@ class QuasiNewton(Curvature):
         self.pairs = pairs
         self._oracle, self._power, self._passes, self._kernels = oracle, power, passes, kernels
 
-    def carried_to(self, oracle: Oracle, passes: Passes) -> QuasiNewton:
-        """Return the same pairs for another oracle with the same coordinates."""
-        power, kernels = self._power, self._kernels
-        return QuasiNewton(self.pairs, oracle, power=power, passes=passes, kernels=kernels)
-
     def extend(self, at: WorkingSet, rows: Ints, *, forget: bool = False) -> None:
         """Go to another working set.
 

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, final
 
 from proxqn.problem.sparse import SparseVector
 from proxqn.run.status import Status
 from proxqn.solvers.certificate.witness import RecentIterates
+from proxqn.solvers.curvature.memory import DrawExperience, Memory
 from proxqn.solvers.curvature.model import Curvature
 from proxqn.solvers.estimate import Estimates
 from proxqn.solvers.inner import Direction, Effort
@@ -69,9 +71,9 @@ class Run:
         self.cold = False  # whether it starts from zero with nothing known
         self.violation = math.inf  # M̂
 
-    def solve(self, start: SparseVector) -> Status:
+    def solve(self, start: SparseVector, memory: Memory | None = None) -> Status:
         """Run epochs until one of them ends the run."""
-        status = self._begin(start.nonzero())
+        status = self._begin(start.nonzero(), memory)
         while status is None and not (self.depth and self.record.epoch == starts.EPOCHS):
             status = self._look() or self._run_epoch()
         if status in (Status.MAX_ITER, Status.CALLBACK):
@@ -255,28 +257,33 @@ class Run:
         weights = self.standing.iterate.weights
         self.found, _ = self.standing.look(self.search.point, weights)
 
-    def _begin(self, start: SparseVector) -> Status | None:
+    def memory(self) -> Memory | None:
+        """Return what has been learned of the curvature; None where nothing has."""
+        known = self.record.iteration and len(self.models.pairs.pairs)
+        return self.models.memory(self.at) if known else None
+
+    def _begin(self, start: SparseVector, memory: Memory | None) -> Status | None:
         """Evaluate the starting point, or a sample's solution where that is worth finding."""
-        cold = len(start.values) == 0
+        cold, told = len(start.values) == 0, -math.inf
         steps = cold and not self.depth and self.settings.stochastic
         begun = starts.by_stochastic_steps(self.standing, self.settings.seed) if steps else None
         sketch = self._warm_up() if cold and begun is None else None
         start = start if begun is None else begun
+        if sketch is not None:
+            start, told = sketch.at.weights, sketch.standing.iterate.objective
+            memory = replace(sketch.models.memory(sketch.at), draws=DrawExperience())
         self.cold = cold and begun is None and sketch is None
-        self.at = starting_point(start, self.standing.penalty) if sketch is None else sketch.at
+        self.at = starting_point(start, self.standing.penalty, memory)
         self.precision = Precision(self.oracle, single=self.settings.single)
-        point = self.standing.begin(self.at.weights, self.precision.oracle)
+        point = self.standing.begin(start, self.precision.oracle)
         if point is None:
             return Status.NOT_FINITE
-        warm, told = None, -math.inf
-        if sketch is not None:
-            warm, told = sketch.models.pairs, sketch.standing.iterate.objective
         self.models = Models(
             self.settings,
             self.standing,
             self.kernels,
             size=len(self.at),
-            warm=warm,
+            memory=memory,
             depth=self.depth,
         )
         self.curvature = self.models.pairs

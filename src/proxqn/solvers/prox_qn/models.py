@@ -10,6 +10,7 @@ from proxqn.problem.abilities import Priced
 from proxqn.problem.oracle import Oracle, Point
 from proxqn.problem.sparse import Ints
 from proxqn.solvers.curvature.draw_schedule import DrawnCurvature
+from proxqn.solvers.curvature.memory import DrawExperience, Memory
 from proxqn.solvers.curvature.model import Curvature
 from proxqn.solvers.curvature.pairs import CompactBFGS
 from proxqn.solvers.curvature.quasi_newton import Passes, QuasiNewton
@@ -37,8 +38,8 @@ class Models:
 
     Parameters
     ----------
-    warm : QuasiNewton, optional
-        Pairs of a warm-up, to go on with.
+    memory : Memory, optional
+        Of a run before, to go on with: its coordinates are those of the first working set.
     depth : int
         How deep in the warm-up the run is: 0 on all the data.
     """
@@ -50,21 +51,25 @@ class Models:
         kernels: ModuleType,
         *,
         size: int,
-        warm: QuasiNewton | None,
+        memory: Memory | None,
         depth: int,
     ) -> None:
         self.near = False
         self._settings, self._standing, self._depth = settings, standing, depth
         self._forgets = settings.shrink and not settings.keep_memory
         oracle = standing.oracle
-        passes = _passes(settings, oracle, depth)
-        if warm is not None:
-            self.pairs = warm.carried_to(oracle, passes)
-        else:
-            pairs = _new_pairs(settings, size, kernels, oracle.n_jobs)
-            power = settings.scaling_power
-            self.pairs = QuasiNewton(pairs, oracle, power=power, passes=passes, kernels=kernels)
-        self._unscaled = warm is None and settings.gamma is None  # γ is still to be measured
+        pairs = _new_pairs(settings, size, kernels, oracle.n_jobs)
+        if memory is not None:
+            pairs.gamma = memory.gamma
+            pairs.remember(memory.steps, memory.changes)
+        self.pairs = QuasiNewton(
+            pairs,
+            oracle,
+            power=settings.scaling_power,
+            passes=_passes(settings, oracle, depth),
+            kernels=kernels,
+        )
+        self._unscaled = memory is None and settings.gamma is None  # γ is still to be measured
         self._drawn = DrawnCurvature(
             self.pairs,
             standing,
@@ -73,7 +78,14 @@ class Models:
             seed=settings.seed,
             single=settings.single,
             kernels=kernels,
+            experience=DrawExperience() if memory is None else memory.draws,
         )
+
+    def memory(self, at: WorkingSet) -> Memory:
+        """Return what has been learned, on the present working set."""
+        pairs = self.pairs.pairs
+        newest = pairs.newest(len(pairs))
+        return Memory(at.coordinates, *newest, pairs.gamma, self._drawn.experience)
 
     @property
     def drawing(self) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import final
 
@@ -14,6 +15,7 @@ from proxqn.problem.oracle import Oracle
 from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import SparseVector
 from proxqn.run.watch import Callback
+from proxqn.solvers.curvature.memory import Memory
 from proxqn.solvers.curvature.pairs import Scaling
 from proxqn.solvers.line_search import Armijo
 from proxqn.solvers.prox_qn.loop import Run
@@ -154,10 +156,14 @@ class ProxQN:
         callback: Callback | None = None,
         stop: Stop = "gap",
         kernels: ModuleType = _kernels,
+        memory: Memory | None = None,
     ) -> Solution:
         """Minimise ℓ + Ω from a start until the gap, or its estimate, is at most ``tol·f``.
 
-        Ctrl-C ends the run at the last accepted iterate.
+        Ctrl-C ends the run at the last accepted iterate. ``memory`` is of a run before on the same
+        loss, whatever the penalty was.
         """
         standing = Standing(oracle, penalty, Goal(tol, max_iter, callback, stop))
-        return standing.solution(Run(self, standing, kernels).solve, start)
+        run = Run(self, standing, kernels)
+        solution = standing.solution(partial(run.solve, memory=memory), start)
+        return replace(solution, memory=run.memory() or memory)
