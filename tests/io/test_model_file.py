@@ -16,9 +16,11 @@ from tests.io.golden_files import rows
 from proxqn import ChainCRF, HierarchicalClassifier, Hierarchy
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.templates import Templates
+from proxqn.features.vocabulary import Vocabulary
 from proxqn.io import model_file
-from proxqn.io.container import Contents, ModelFileError, from_bytes, to_bytes
+from proxqn.io.container import Contents, ModelFileError, _parse, from_bytes, to_bytes
 from proxqn.io.exports import to_crfpp, to_crfsuite
+from proxqn.io.imported_chain import imported_chain
 from proxqn.io.model_file import SavedModel, load, load_with_encoder, save
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -247,7 +249,23 @@ def _meta(name, value):
         (_set("features.text", np.full(3, 0xFF, np.uint8)), "features"),
         (_meta("labels", {"type": "O", "values": [["x"]]}), "labels"),
         (_meta("labels", {"type": "<U3", "values": ["a", "a", "b"]}), "distinct"),
-        (_meta("parameters", {"lamb": 1}), "description cannot be read"),
+        (_meta("labels", {"type": "<U1", "values": []}), "labels"),
+        (_meta("labels", {"type": "<U3", "values": ["O", "B-X", "I-X"]}), "ascending order"),
+        (_meta("labels", {"type": "<U2", "values": ["B-X", "I-X", "O"]}), "labels are not"),
+        (_meta("labels", {"type": "<U500000000", "values": ["a", "b"]}), "no file of this size"),
+        (_meta("labels", {"type": "<U1", "values": [chr(300 + i) for i in range(5000)]}), "pairs"),
+        (_meta("parameters", {"lamb": 1}), "'lamb' is no parameter"),
+        (_meta("parameters", {"n_jobs": 1_000_000}), "'n_jobs' is no parameter"),
+        (_meta("parameters", {"lam": None}), "lam"),
+        (_meta("parameters", {"lam": -1.0}), "lam"),
+        (_meta("parameters", {"pairs": "some"}), "description cannot be read"),
+        (_meta("parameters", {"solver": "magic"}), "solver"),
+        (_meta("n_features", 2**63), "whole number"),
+        (_meta("n_features", -1), "whole number"),
+        (_meta("n_features", True), "whole number"),
+        (_set("coef.values", np.array([1e308])), "coef"),
+        (_set("features.sizes", np.full(4, 2**62, np.uint64)), "features"),
+        (_set("features.counts", np.full(1, 2**63, np.uint64)), "features"),
         (_meta("fit", {}), "record of the fit"),
         (_meta("n_features", 10**12), "expected"),
         (_meta("encoder", {"templates": "Q", "min_freq": 1, "sequence_id": None}), "encoder"),
@@ -262,10 +280,43 @@ def test_a_file_made_to_mislead_is_refused(tmp_path, small, change, message):
         load(tmp_path / "bad")
 
 
+def test_what_is_refused_has_a_path_and_a_reason(tmp_path, small):
+    (tmp_path / "bad").write_bytes(small[:-1])
+    for path, reason in ((tmp_path / "bad", "damaged"), ("/dev/zero", "a device")):
+        with pytest.raises(ModelFileError) as caught:
+            load(path)
+        assert caught.value.path == str(path)
+        assert reason in caught.value.reason
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (str(again), again.path) == (str(caught.value), caught.value.path)
+
+
+@pytest.mark.parametrize("header", [b"[" * 100_000, b"{}", b'{"__metadata__":[]}', b"\xff"])
+def test_a_header_made_to_mislead_is_refused(header):
+    with pytest.raises(ModelFileError, match="header cannot be read"):
+        _parse(len(header).to_bytes(8, "little") + header, "made")
+
+
+def test_many_labels_have_their_pairs_stored_in_full(tmp_path):
+    labels, n = [f"{i:05d}" for i in range(1800)], 1800
+    names, none = Vocabulary.from_names(["a"]), Vocabulary.from_names([])
+    encoder = SequenceEncoder(vocabulary=names, edge_vocabulary=none)
+    weights = sp.csr_array(np.arange(n)[:, None] / 2), np.diag(np.arange(n) - 5.0)
+    crf = imported_chain("made here", labels, encoder, *weights)
+    save(crf, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert np.array_equal(again.transitions_, crf.transitions_)
+    assert (tmp_path / "m").stat().st_size > 10 * 1800**2
+
+
 def test_what_cannot_be_saved(tmp_path):
     crf, _, _ = chain()
     with pytest.raises(TypeError, match="expected a fitted ChainCRF"):
         save(SequenceEncoder(), tmp_path / "m")
+    huge = chain()[0]
+    huge.coef_ = huge.coef_ * 1e200
+    with pytest.raises(ValueError, match="such a model cannot be stored"):
+        save(huge, tmp_path / "m")
     with pytest.raises(ValueError, match="Pass the encoder that made"):
         save(crf, tmp_path / "m", encoder=SequenceEncoder().fit([[["a"]]]))
     odd = HierarchicalClassifier(Hierarchy.from_edges([((), "a"), ((), "b")])).fit(

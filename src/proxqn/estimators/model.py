@@ -36,8 +36,8 @@ class ModelWriter(Protocol):
     def array(self, name: str, array: NDArray[Any]) -> None:
         """Add a one-dimensional array of whole numbers."""
 
-    def matrix(self, name: str, matrix: Any) -> None:
-        """Add the nonzero entries of a matrix."""
+    def matrix(self, name: str, matrix: Any, *, full: bool = False) -> None:
+        """Add the nonzero entries of a matrix; with ``full`` the zeros as well."""
 
     def names(self, name: str, names: Vocabulary) -> None:
         """Add a vocabulary."""
@@ -52,14 +52,20 @@ class ModelReader(Protocol):
     def value(self, name: str, default: Any = ...) -> Any:
         """Return a JSON value; without a default it must be there."""
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the constructor's parameters."""
+    def count(self, name: str, default: Any = ...) -> int:
+        """Return a whole number of things, 0 or above; without a default it must be there."""
+
+    def parameters(self, *names: str) -> dict[str, Any]:
+        """Return the constructor's parameters: the shared ones and these, no others."""
+
+    def afford(self, size: int, what: str) -> None:
+        """Refuse what takes more bytes than a file of this size may ask for; before it is made."""
 
     def labels(self, name: str) -> NDArray[Any]:
-        """Return distinct labels."""
+        """Return distinct labels, in ascending order where they have one."""
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return a one-dimensional array."""
+        """Return a one-dimensional array of whole numbers."""
 
     def matrix(self, name: str, shape: tuple[int, int]) -> sp.csr_array:
         """Return a matrix of this shape."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+_SHOWN = 20  # nodes of a cycle, in a message
+
 
 def check_names(names: Sequence[Hashable], n_nodes: int) -> None:
     """Raise unless there is one name per node and no name occurs twice."""
@@ -51,7 +53,9 @@ def order_depth_first(parents: Sequence[int], names: Sequence[Hashable]) -> list
         order.append(node)
         stack.extend(reversed(children[node]))
     if len(order) < n_nodes:
-        cycle = " -> ".join(repr(names[node]) for node in _find_cycle(parents, set(order)))
+        found = _find_cycle(parents, set(order))
+        cycle = " -> ".join(repr(names[node]) for node in found[:_SHOWN])
+        cycle += " -> …" if len(found) > _SHOWN else ""
         raise ValueError(
             f"cycle: {cycle} (each the parent of the next). Expected a tree; remove one of "
             "these edges."
@@ -62,11 +66,12 @@ def order_depth_first(parents: Sequence[int], names: Sequence[Hashable]) -> list
 def _find_cycle(parents: Sequence[int], reached: set[int]) -> list[int]:
     # A node not reached from the root hangs below a cycle: climb until a node comes back.
     node = next(k for k in range(len(parents)) if k not in reached)
-    climbed: list[int] = []
+    climbed: dict[int, None] = {}  # in this order
     while node not in climbed:
-        climbed.append(node)
+        climbed[node] = None
         node = parents[node]
-    cycle = climbed[climbed.index(node) :]
+    cycle = list(climbed)
+    cycle = cycle[cycle.index(node) :]
     return [node, *reversed(cycle)]
 
 

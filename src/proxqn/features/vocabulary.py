@@ -138,7 +138,7 @@ class Vocabulary:
         if blob.ndim != 1 or offsets.ndim != 1 or not len(offsets):
             msg = "expected a 1-d blob and n_features + 1 offsets"
             raise ValueError(msg)
-        if offsets[0] != 0 or offsets[-1] != len(blob) or (np.diff(offsets) < 0).any():
+        if offsets[0] != 0 or offsets[-1] != len(blob) or (offsets[1:] < offsets[:-1]).any():
             msg = f"expected name offsets that rise from 0 to {len(blob)}, the size of the blob"
             raise ValueError(msg)
         if self._counts.shape != (len(offsets) - 1,):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxqn.io import container, pieces
 from proxqn.io.container import Contents, ModelFileError
@@ -47,19 +48,47 @@ def write_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> No
 
 def read_checkpoint(contents: Contents, name: str) -> Checkpoint:
     """Return the checkpoint that a file's contents hold."""
-    meta, arrays = contents.meta, contents.arrays
-    coordinates, values = pieces.take(arrays, "coordinates"), pieces.take(arrays, "values")
-    ordered = coordinates.dtype == np.int64 and bool((np.diff(coordinates) > 0).all())
-    if not ordered or len(values) != len(coordinates) or not np.isfinite(values).all():
-        raise ModelFileError(f"{name}: the weights of the checkpoint cannot be read.")
     try:
-        return Checkpoint(
-            SparseVector(coordinates, values.astype(np.float64)),
-            int(meta["iteration"]),
-            int(meta["epoch"]),
-            -math.inf if meta["bound"] is None else float(meta["bound"]),
-            int(meta["every"]),
-            str(meta["problem"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{name}: the checkpoint cannot be read ({error}).") from None
+        return _unpack(contents)
+    except ModelFileError as error:
+        raise ModelFileError(f"the checkpoint cannot be read: {error.reason}", name) from None
+
+
+def _unpack(contents: Contents) -> Checkpoint:
+    meta, (coordinates, values) = contents.meta, _weights(contents)
+    missing = _KEYS - set(meta)
+    if missing:
+        raise ModelFileError(f"{', '.join(sorted(missing))} missing.")
+    every = pieces.unpack_count("every", meta["every"])
+    if not every:
+        raise ModelFileError("every: expected an iteration a leg, or more, got 0.")
+    if not isinstance(meta["problem"], str):
+        raise ModelFileError("problem: expected digits.")
+    return Checkpoint(
+        SparseVector(coordinates, values),
+        pieces.unpack_count("iteration", meta["iteration"]),
+        pieces.unpack_count("epoch", meta["epoch"]),
+        pieces.unpack_number("bound", meta["bound"], unknown=-math.inf),
+        every,
+        meta["problem"],
+    )
+
+
+_KEYS = {"every", "iteration", "epoch", "bound", "problem"}
+
+
+def _weights(contents: Contents) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return coordinates, ascending from 0 or above, and a weight for each."""
+    coordinates = pieces.take(contents.arrays, "coordinates")
+    values = pieces.take(contents.arrays, "values")
+    good = (
+        coordinates.dtype == np.int64
+        and values.dtype == np.float64
+        and len(values) == len(coordinates)
+        and pieces.are_weights(values)
+        and not (len(values) and coordinates[0] < 0)
+        and bool((coordinates[1:] > coordinates[:-1]).all())
+    )
+    if not good:
+        raise ModelFileError("expected finite weights at ascending coordinates.")
+    return coordinates, values

@@ -13,13 +13,15 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxqn.io.replacing import write_atomically
+from proxqn.io.whole_file import ModelFileError, read_whole
+
+__all__ = ["Arrays", "Contents", "ModelFileError", "from_bytes", "read", "to_bytes", "write"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -34,10 +36,7 @@ _TYPES: Final[dict[str, np.dtype[Any]]] = {
     "U16": np.dtype("<u2"), "U8": np.dtype("u1"),
 }  # fmt: skip
 _LENGTH_BYTES: Final = 8  # a safetensors file begins with the size of its JSON header
-
-
-class ModelFileError(ValueError):
-    """A file that is not a model, is damaged, or is of a version this package does not know."""
+_BRACKETS: Final = 1 << 17  # in the header, whatever its size: an empty list of 2 bytes takes 64
 
 
 @final
@@ -53,6 +52,7 @@ class Contents:
     arrays: Arrays
     meta: dict[str, Any]
     version: int = 1
+    size: int = 0  # bytes of the file it was read from
 
 
 def to_bytes(contents: Contents) -> bytes:
@@ -84,16 +84,18 @@ def from_bytes(data: bytes, name: str = "the file") -> Contents:
     """Check the checksum and return the contents; ``name`` stands in error messages."""
     at = _LENGTH_BYTES + len(_OPENING)
     if not data:
-        raise ModelFileError(f"{name}: the file is empty; expected a proxqn model.")
+        raise ModelFileError("the file is empty; expected a proxqn model.", name)
     if data[_LENGTH_BYTES:at] != _OPENING:
         raise ModelFileError(
-            f"{name}: not a proxqn model, or damaged at its beginning. Expected a file written by "
-            "proxqn.save or `proxqn train`."
+            "not a proxqn model, or damaged at its beginning. Expected a file written by "
+            "proxqn.save or `proxqn train`.",
+            name,
         )
     if data[at : at + _DIGITS] != _digest(data, at):
         raise ModelFileError(
-            f"{name}: damaged: the checksum does not match the contents ({len(data):,} bytes). "
-            "Copy the file again, or train again."
+            f"damaged: the checksum does not match the contents ({len(data):,} bytes). "
+            "Copy the file again, or train again.",
+            name,
         )
     return _parse(data, name)
 
@@ -110,28 +112,57 @@ def _parse(data: bytes, name: str) -> Contents:
     """Parse a file whose checksum is right: what fails now was never a good file."""
     begin = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
     try:
-        header = json.loads(data[_LENGTH_BYTES:begin])
-        head = json.loads(header.pop("__metadata__")[_KEY])
-        version, kind, meta = head["version"], str(head["kind"]), dict(head["meta"])
+        header = _object(_header(data, begin))
+        head = _object(_object(header.pop("__metadata__"))[_KEY])
+        version, kind, meta = head["version"], head["kind"], _object(head["meta"])
+        if not isinstance(kind, str):
+            raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ModelFileError(f"{name}: no proxqn model: its header cannot be read.") from None
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise ModelFileError("no proxqn model: its header cannot be read.", name) from None
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise ModelFileError(
-            f"{name}: format version {version!r}; this package reads versions 1 to "
-            f"{FORMAT_VERSION}. Install a newer proxqn."
+            f"format version {version!r:.40}; this package reads versions 1 to "
+            f"{FORMAT_VERSION}. Install a newer proxqn.",
+            name,
         )
     try:
         arrays = {key: _view(data, begin, entry) for key, entry in header.items()}
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ModelFileError(f"{name}: the arrays cannot be read ({error}).") from None
-    return Contents(kind, arrays, meta, version)
+        raise ModelFileError(f"the arrays cannot be read ({error}).", name) from None
+    return Contents(kind, arrays, meta, version, len(data))
+
+
+def _header(data: bytes, begin: int) -> str:
+    """Return the header's JSON; refuse one that would take far more memory than it has bytes."""
+    if begin > len(data):
+        raise ValueError
+    if sum(data.count(mark, 0, begin) for mark in b"[{") > _BRACKETS + len(data) // 16:
+        raise ValueError
+    return data[_LENGTH_BYTES:begin].decode()
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """Return a JSON object, parsed if it is still text; numbers are finite."""
+    if isinstance(value, str):
+        value = json.loads(value, parse_constant=_refuse)
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
 
 
 def _view(data: bytes, begin: int, entry: dict[str, Any]) -> NDArray[Any]:
     """Return an array of the file without a copy: a large one is read once, and read-only."""
     kind, (size,), (start, stop) = _TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
+    if any(type(number) is not int for number in (size, start, stop)):
+        raise TypeError("a place that is no whole number")
     if not 0 <= start <= stop <= len(data) - begin or stop - start != size * kind.itemsize:
         raise ValueError("an array lies outside the file")
+    if (begin + start) % kind.itemsize:
+        raise ValueError("an array begins in the middle of a number")
     return np.frombuffer(data, kind, size, begin + start)
 
 
@@ -142,4 +173,4 @@ def write(contents: Contents, path: str | os.PathLike[str]) -> None:
 
 def read(path: str | os.PathLike[str]) -> Contents:
     """Read a file back; :class:`ModelFileError` if it is damaged."""
-    return from_bytes(Path(path).read_bytes(), os.fspath(path))
+    return from_bytes(read_whole(path, _OPENING, _LENGTH_BYTES), os.fspath(path))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult
 
 from proxqn.io.container import ModelFileError
-from proxqn.io.pieces import pack_number, unpack_number
+from proxqn.io.pieces import pack_number, unpack_count, unpack_number
 from proxqn.run.status import Status
 from proxqn.run.trace import Trace
 
@@ -34,6 +35,29 @@ def pack_parameters(
     }
 
 
+def unpack_parameters(packed: Any, more: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the parameters of a file: only those that files have, and values of their kinds.
+
+    What they mean is for the estimator to check, as in ``fit``.
+    """
+    if not isinstance(packed, dict):
+        raise ModelFileError("the model's parameters are no object.")
+    known = {*_SHARED, "solver", *more}
+    for name, value in packed.items():
+        if name not in known:
+            raise ModelFileError(f"{name!r:.60} is no parameter of a model file.")
+        values = value if isinstance(value, list) else [value]
+        if not all(_is_plain(one) for one in values):
+            raise ModelFileError(f"the parameter {name!r} is no text, number or list of numbers.")
+    return packed
+
+
+def _is_plain(value: Any) -> bool:
+    if value is None or isinstance(value, str | bool):
+        return True
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+
+
 def _packed(value: Any) -> Any:
     """Return a parameter for JSON."""
     if value is None or isinstance(value, str | bool):
@@ -56,21 +80,23 @@ def pack_fit(model: Any) -> dict[str, Any]:
     }
 
 
-def restore_fit(model: Any, packed: dict[str, Any], nnz: int) -> None:
+def restore_fit(model: Any, packed: Any, nnz: int) -> None:
     """Set the attributes that ``fit`` sets; the trace is empty, as it is not stored."""
     try:
         status = Status[packed["status"]]
-        known = packed["objective"] is not None
-        model.objective_ = float(packed["objective"]) if known else math.nan
-        model.gap_ = unpack_number(packed["gap"])
-        model.estimate_ = unpack_number(packed.get("estimate", packed["gap"]))  # 0.1 made none
-        model.gap_box_ = unpack_number(packed.get("gap_box", packed["gap"]))
-        model.box_ = unpack_number(packed.get("box"))
-        model.n_iter_ = int(packed["n_iter"])
-        model.n_parameters_ = int(packed["n_parameters"])
-        kkt = unpack_number(packed["kkt"])
-    except (KeyError, TypeError, ValueError) as error:
+        gap = unpack_number("gap", packed["gap"])
+        model.objective_ = unpack_number("objective", packed["objective"], unknown=math.nan)
+        model.gap_ = gap
+        model.estimate_ = unpack_number("estimate", packed.get("estimate", packed["gap"]))
+        model.gap_box_ = unpack_number("gap_box", packed.get("gap_box", packed["gap"]))
+        model.box_ = unpack_number("box", packed.get("box"))  # 0.1 made neither box nor estimate
+        model.n_iter_ = unpack_count("n_iter", packed["n_iter"])
+        model.n_parameters_ = unpack_count("n_parameters", packed["n_parameters"])
+        kkt = unpack_number("kkt", packed["kkt"])
+    except (AttributeError, KeyError, TypeError) as error:
         raise ModelFileError(f"the record of the fit cannot be read ({error}).") from None
+    if min(gap, model.estimate_, model.gap_box_, model.box_, kkt) < 0.0:
+        raise ModelFileError("the record of the fit cannot be read (a distance below 0).")
     model.status_, model.trace_ = status, Trace()
     result: Any = OptimizeResult()
     result.update(

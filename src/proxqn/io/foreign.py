@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import os
 import struct
-from pathlib import Path
 from typing import Any, Final, NoReturn, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from proxqn.io.whole_file import ModelFileError, read_whole
 
 __all__ = ["BinaryReader", "ForeignFileError"]
 
 _UINT32: Final = struct.Struct("<I")
 
 
-class ForeignFileError(ValueError):
+class ForeignFileError(ModelFileError):
     """A file that is not what it is read as, is damaged, or holds what cannot be kept here.
 
     Attributes
@@ -32,12 +33,10 @@ class ForeignFileError(ValueError):
     """
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
-        self.path = os.fspath(path)
-        self.reason = reason
-        super().__init__(f"{self.path}: {reason}")
+        super().__init__(reason, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.reason)  # ValueError would pass one argument
+        return type(self), (self.path, self.reason)
 
 
 @final
@@ -70,7 +69,7 @@ outside the file, which has 8 bytes.
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Read a whole file; the system's own errors pass through."""
-        return cls(Path(path).read_bytes(), path)
+        return cls(read_whole(path), path)
 
     def __len__(self) -> int:
         return len(self.data)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from proxqn.features.vocabulary import Vocabulary
 from proxqn.io import pieces
 from proxqn.io.container import Contents, ModelFileError
-from proxqn.io.fit_record import pack_parameters
+from proxqn.io.fit_record import pack_parameters, unpack_parameters
+from proxqn.io.whole_file import allowance
 
 _MISSING = object()
 
@@ -40,9 +41,9 @@ class ContentsWriter:
         """Add a one-dimensional array of whole numbers."""
         self._arrays[name] = array
 
-    def matrix(self, name: str, matrix: Any) -> None:
-        """Add the nonzero entries of a matrix."""
-        self._arrays |= pieces.pack_matrix(name, matrix)
+    def matrix(self, name: str, matrix: Any, *, full: bool = False) -> None:
+        """Add the nonzero entries of a matrix; with ``full`` the zeros as well."""
+        self._arrays |= pieces.pack_matrix(name, matrix, full=full)
 
     def names(self, name: str, names: Vocabulary) -> None:
         """Add a vocabulary."""
@@ -63,6 +64,7 @@ class ContentsReader:
 
     def __init__(self, contents: Contents) -> None:
         self._arrays, self._meta = contents.arrays, contents.meta
+        self._limit = allowance(contents.size)
 
     def value(self, name: str, default: Any = _MISSING) -> Any:
         """Return a JSON value; without a default it must be there."""
@@ -70,20 +72,31 @@ class ContentsReader:
             raise ModelFileError(f"the model's description cannot be read ({name!r} is missing).")
         return self._meta.get(name, default)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the constructor's parameters."""
-        found = self.value("parameters")
-        if not isinstance(found, dict):
-            raise ModelFileError("the model's description cannot be read (its parameters).")
-        return found
+    def count(self, name: str, default: Any = _MISSING) -> int:
+        """Return a whole number of things, 0 or above."""
+        return pieces.unpack_count(name, self.value(name, default))
+
+    def parameters(self, *names: str) -> dict[str, Any]:
+        """Return the constructor's parameters: the shared ones and these, no others."""
+        return unpack_parameters(self.value("parameters"), names)
+
+    def afford(self, size: int, what: str) -> None:
+        """Refuse what would take more memory than a file of this size may ask for."""
+        if size > self._limit:
+            raise ModelFileError(
+                f"{what} would take {size:,} bytes, more than twice the file and 64 MB."
+            )
 
     def labels(self, name: str) -> NDArray[Any]:
-        """Return distinct labels."""
-        return pieces.unpack_labels(self.value(name))
+        """Return distinct labels, in ascending order where they have one."""
+        return pieces.unpack_labels(self.value(name), self._limit)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return a one-dimensional array."""
-        return pieces.take(self._arrays, name)
+        """Return a one-dimensional array of whole numbers."""
+        found = pieces.take(self._arrays, name)
+        if found.dtype.kind not in "iu":
+            raise ModelFileError(f"the array {name!r} holds no whole numbers.")
+        return found
 
     def matrix(self, name: str, shape: tuple[int, int]) -> sp.csr_array:
         """Return a matrix of this shape."""

@@ -98,7 +98,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If a single bit of the file has changed, or it is no model.
+        If a single bit of the file has changed, it is no model, or it was made to mislead; with
+        its ``path`` and ``reason``. What loading may cost: ``docs/threat-model.md``.
     """
     return read(path).model
 
@@ -114,8 +115,9 @@ def load_with_encoder(path: str | os.PathLike[str]) -> SavedModel:
     saved = read(path)
     if saved.encoder is None:
         raise ModelFileError(
-            f"{os.fspath(path)}: no encoder is stored with this model. Use load, or save it again "
-            "with save(model, path, encoder=encoder)."
+            "no encoder is stored with this model. Use load, or save it again with "
+            "save(model, path, encoder=encoder).",
+            path,
         )
     return saved
 
@@ -136,7 +138,7 @@ def read(path: str | os.PathLike[str]) -> SavedModel:
     try:
         return unpack(contents)
     except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+        raise ModelFileError(error.reason, path) from None
 
 
 def pack(saved: SavedModel) -> Contents:
@@ -161,7 +163,7 @@ def unpack(contents: Contents) -> SavedModel:
         model = home.find_estimator().from_file(reader)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ModelFileError(f"the model's description cannot be read ({error}).") from None
     restore_fit(model, reader.value("fit"), model.coefficients().n_nonzero)
     return SavedModel(model, reader.value("reading", None))

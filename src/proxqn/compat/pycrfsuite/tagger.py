@@ -7,7 +7,6 @@ import math
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -19,6 +18,7 @@ from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.io.crfsuite import CRFsuiteModel, from_bytes
 from proxqn.io.crfsuite.chain import to_chain
 from proxqn.io.crfsuite.dump import dump_lines, header_fields
+from proxqn.io.whole_file import read_whole
 
 Tokens = list[Any]
 
@@ -43,7 +43,7 @@ class Tagger:
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; ``with tagger.open(name):`` closes it at the end."""
-        return self._open(Path(os.fspath(name)).read_bytes(), name)
+        return self._open(read_whole(name), name)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Open the bytes of a model file."""

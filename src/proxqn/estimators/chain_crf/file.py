@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn.estimators.base import check_settings
+from proxqn.estimators.chain_crf.penalty import ChainPenalty
 from proxqn.estimators.model import (
     ModelReader,
     ModelWriter,
@@ -18,14 +20,19 @@ from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.template_dialect import Dialect
 from proxqn.features.templates import Templates
 from proxqn.features.vocabulary import Vocabulary
+from proxqn.losses.chain.oracle import Pairs
+from proxqn.penalties.bounded import Bounded
 
 _PARAMETERS = ("end_weights", "pairs")
 _NEWER = ("lam_transitions", "lam_intercept")  # their models are of version 3
+_GIVEN = ("transition_pairs", "max_weight", *_NEWER)
+_PAIR_BYTES = 12  # of a pair of labels, in memory
+_SMALL = 32 << 20  # bytes; a table beyond is stored in full, so that the file pays for what it asks
 
 
 def write(model: Any, file: ModelWriter) -> None:
     """Write a fitted chain; features without a weight go, where they have names."""
-    file.parameters(model, *_PARAMETERS, given=("transition_pairs", "max_weight", *_NEWER))
+    file.parameters(model, *_PARAMETERS, given=_GIVEN)
     file.labels("labels", model.classes_)
     coef, edges = sp.csr_array(model.coef_), sp.csr_array(model.edge_coef_)
     encoder: SequenceEncoder | None = model.encoder_
@@ -40,7 +47,8 @@ def write(model: Any, file: ModelWriter) -> None:
             edges = _write_names(file, "edge_features", edges, encoder.edge_vocabulary)
     file.value("n_features", coef.shape[1])
     file.matrix("coef", coef)
-    file.matrix("transitions", model.transitions_)
+    full = _PAIR_BYTES * model.transitions_.size > _SMALL
+    file.matrix("transitions", model.transitions_, full=full)
     file.matrix("ends", np.stack([model.start_weights_, model.end_weights_]))
     if edges.shape[1]:
         file.needs(2)
@@ -58,11 +66,15 @@ def write(model: Any, file: ModelWriter) -> None:
 
 def read(estimator: Any, file: ModelReader) -> Any:
     """Build the model from a file's contents."""
-    intercept = bool(file.value("fit_intercept", False))
-    model = estimator(**file.parameters(), fit_intercept=intercept)
+    intercept = file.value("fit_intercept", False)
+    model = estimator(**file.parameters(*_PARAMETERS, *_GIVEN), fit_intercept=intercept)
+    _check_parameters(model)
     model.classes_ = file.labels("labels")
-    n_labels, n_features = len(model.classes_), int(file.value("n_features"))
-    n_edges = int(file.value("n_edge_features", 0))
+    n_labels, n_features = len(model.classes_), file.count("n_features")
+    n_edges = file.count("n_edge_features", 0)
+    if n_labels < 2:
+        raise ValueError("expected two labels or more")
+    file.afford(_PAIR_BYTES * n_labels**2, f"the pairs of {n_labels:,} labels")
     model.n_features_in_ = n_features
     model.coef_ = file.matrix("coef", (n_labels, n_features))
     model.transitions_ = file.matrix("transitions", (n_labels, n_labels)).toarray()
@@ -80,6 +92,20 @@ def read(estimator: Any, file: ModelReader) -> Any:
         model.templates, model.min_freq = model.encoder_.templates, model.encoder_.min_freq
         model.sequence_id = model.encoder_.sequence_id
     return model
+
+
+def _check_parameters(model: Any) -> None:
+    """Refuse what ``fit`` would refuse."""
+    check_settings(model)
+    own = {name: getattr(model, name) for name in _NEWER}
+    penalty = ChainPenalty.of(model.lam, model.l2, **own)
+    if model.max_weight is not None:
+        Bounded(penalty.rest, model.max_weight)
+    for pairs in (model.pairs, model.transition_pairs or "all"):
+        Pairs(pairs)
+    for flag in (model.fit_intercept, model.end_weights):
+        if not isinstance(flag, bool | None):
+            raise TypeError(f"expected true, false or null, got {flag!r:.40}")
 
 
 def check_columns(coef: sp.csr_array, n_names: int, what: str) -> None:
@@ -133,10 +159,22 @@ def _encoder(
             templates = Templates.parse(lines, "the model's templates", dialect)
         return SequenceEncoder(
             templates,
-            min_freq=int(packed["min_freq"]),
-            sequence_id=packed["sequence_id"],
+            min_freq=_minimum(packed["min_freq"]),
+            sequence_id=_column_name(packed["sequence_id"]),
             vocabulary=names,
             edge_vocabulary=Vocabulary.from_names([]) if edge_names is None else edge_names,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"the encoder cannot be read ({error}).") from None
+
+
+def _minimum(min_freq: Any) -> int:
+    if type(min_freq) is not int:
+        raise TypeError(f"min_freq is {min_freq!r:.40}")
+    return min_freq
+
+
+def _column_name(name: Any) -> str | None:
+    if not isinstance(name, str | None):
+        raise TypeError(f"sequence_id is {name!r:.40}")
+    return name

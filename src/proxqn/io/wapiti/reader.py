@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import Final, NoReturn, final
 
 import numpy as np
@@ -34,6 +33,7 @@ from proxqn.io.pattern_model import (
     check_labels,
     read_templates,
 )
+from proxqn.io.whole_file import read_whole
 from proxqn.problem import Floats, Ints
 
 __all__ = ["blocks_of", "parse_model", "read_model"]
@@ -49,7 +49,7 @@ _SMALLEST: Final = 4  # bytes of a netstring or a weight: a file holds no more t
 
 def read_model(path: str | os.PathLike[str]) -> PatternModel:
     """Read a model file."""
-    return parse_model(Path(path).read_bytes(), os.fspath(path))
+    return parse_model(read_whole(path), os.fspath(path))
 
 
 def parse_model(data: bytes, path: str = "the model") -> PatternModel:
