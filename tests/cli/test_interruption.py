@@ -11,10 +11,12 @@ import sys
 import time
 
 import click
+import numpy as np
 import pytest
 
 from proxqn.cli.app import proxqn
-from proxqn.io import model_file
+from proxqn.io import container, model_file
+from proxqn.io.container import Contents
 from proxqn.io.model_file import load_with_encoder
 
 from .conftest import TEMPLATE, corpus
@@ -132,6 +134,34 @@ def test_a_checkpoint_of_another_problem_is_refused(folder, tmp_path, cli):
     assert done.exit_code == 65
     assert "every 3 iterations" in done.stderr
     assert cli("inspect", tmp_path / "ck").exit_code == 65  # a checkpoint is no model
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"every": 0}, "every"),
+        ({"every": True}, "every"),
+        ({"iteration": -1}, "iteration"),
+        ({"bound": "x"}, "bound"),
+        ({"bound": 1e9}, "nothing is below 1000000000"),
+        ({"problem": 5}, "problem"),
+        ({"coordinates": np.array([2**62])}, "the problem has"),
+        ({"coordinates": np.array([-1])}, "ascending"),
+        ({"values": np.array([1e200])}, "finite"),
+    ],
+)
+def test_a_checkpoint_made_to_mislead_is_refused(folder, tmp_path, cli, changed, message):
+    legs = ("--checkpoint", tmp_path / "ck", "--checkpoint-every", "2", "--max-iter", "3", "-q")
+    assert cli(*arguments(folder, tmp_path / "m", *legs)).exit_code == 0
+    found = container.read(tmp_path / "ck")
+    arrays = {name: array[:1] for name, array in found.arrays.items()}
+    arrays |= {name: value for name, value in changed.items() if name in arrays}
+    meta = found.meta | {name: value for name, value in changed.items() if name in found.meta}
+    container.write(Contents(found.kind, arrays, meta), tmp_path / "ck")
+    done = cli(*arguments(folder, tmp_path / "n", "--resume", tmp_path / "ck", "-q"))
+    assert done.exit_code == 65, done.stderr
+    assert message in done.stderr
+    assert not (tmp_path / "n").exists()
 
 
 def test_resumed_from_a_model_it_starts_from_its_weights(home, tmp_path, cli):

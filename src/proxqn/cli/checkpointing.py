@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from proxqn.io.checkpoint import Checkpoint
+from proxqn.io.container import ModelFileError
 from proxqn.minimization import Solver
 from proxqn.problem import Oracle, Penalty, SparseVector
 from proxqn.run.status import Status
@@ -62,6 +63,7 @@ class Checkpointed:
         """Minimise as the solver inside does, iterations counted over all legs."""
         fresh = Checkpoint(start, 0, 0, -math.inf, self.every, self.problem)
         state, trace = self.resumed or fresh, Trace()
+        _check_coordinates(state.weights, oracle.n_coordinates)
         while True:
             journal = _Journal(state, trace, callback)
             leg = self.settings.minimize(
@@ -78,6 +80,15 @@ class Checkpointed:
                 gap = max(leg.objective - state.bound, 0.0)
                 return replace(leg, gap=gap, trace=trace)
             self.write(state)
+
+
+def _check_coordinates(weights: SparseVector, n_coordinates: int) -> None:
+    """Refuse a checkpoint of weights that the problem does not have, whatever it says it is of."""
+    if len(weights.coordinates) and weights.coordinates[-1] >= n_coordinates:
+        raise ModelFileError(
+            f"the checkpoint has a weight at {weights.coordinates[-1]:,}, but the problem has "
+            f"{n_coordinates:,} coordinates. Resume from another."
+        )
 
 
 @final
@@ -101,6 +112,11 @@ class _Journal(Watcher):
         for row in rows[1 if len(self._trace) else 0 :]:  # a leg's first row is the last one before
             self._trace.append(row)
         before, last = self._before, rows[-1]
+        if before.bound > leg.objective + 1e-9 * abs(leg.objective):
+            raise ModelFileError(
+                f"the checkpoint says that nothing is below {before.bound:.10g}, but its weights "
+                f"are at {leg.objective:.10g}. Resume from another."
+            )
         return replace(
             before,
             weights=leg.weights,
