@@ -2,7 +2,8 @@
 #   make demo   set up, train the paper's OCR model on the bundled data, show the result; demo-all: three λ
 #   make test   set up, lint, type-check, run all tests
 #   make fuzz   the property tests on new random examples
-#   make fuzz-files  damaged model files of other programs, a million of each
+#   make fuzz-files  files made to harm, a million of each kind: models, checkpoints, data, templates, label trees
+#               (KIND=chain FILES=1000000 JOBS=2 SEED=0 RESUME=1; what each is: python -m tests.fuzz --help)
 #   make stand-ins-peers  Wapiti, CRF++ and proxqn label with each other's models (a minute of processor)
 #   make stand-ins  programs written for pycrfsuite and sklearn_crfsuite, unchanged, with our modules in their place
 #               (PROXQN_PROGRAMS=their folder; PARTS="suites files parsers examples")
@@ -41,10 +42,11 @@ test: lint
 fuzz: $(STAMP)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(shell grep -rl hypothesis tests --include='test_*.py')
 
-# FILES=number of damaged copies, JOBS=processes, KIND=one format alone
+FUZZED ?= chain tree checkpoint crfsuite wapiti crfpp crfpp-text
 fuzz-files: $(STAMP)
-	for kind in $(or $(KIND),crfsuite wapiti crfpp crfpp-text); do \
-	  $(BIN)/python -m tests.io.mutants $$kind --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2) || exit 1; done
+	for kind in $(or $(KIND),$(FUZZED)); do \
+	  $(BIN)/python -m tests.fuzz $$kind --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2) --seed $(or $(SEED),0) \
+	    $(if $(RESUME),--resume) || exit 1; done
 
 # Builds Wapiti and CRF++ from PEERS, and labels with each other's models; skipped where the sources are missing.
 PEERS ?= ../shared/peers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 
@@ -270,3 +271,20 @@ def test_must_be_fitted():
         HierarchicalClassifier(TREE).predict(X)
     with pytest.raises(ValueError, match="at least one non-zero"):
         HierarchicalClassifier(TREE).fit(X, y, sample_weight=np.zeros(5))
+
+
+def test_columns_without_a_weight_cost_nothing():
+    """A hashed model has billions of columns; what it does with few of them takes little memory."""
+    X = sp.csr_array(np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]] * 5))
+    y = ["cat", "dog", "oak", "fig"] * 5
+    model = HierarchicalClassifier(lam=0.1).fit(X, y)
+    far = np.array([0, 7, 2**40, 2**40 + 1])  # where the four columns are now
+
+    def spread(matrix):
+        parts = (matrix.data, far[matrix.indices], matrix.indptr)
+        return sp.csr_array(parts, shape=(matrix.shape[0], 2**41))
+
+    wide = copy.copy(model)
+    wide.coef_, wide.n_features_in_ = spread(model.coef_), 2**41
+    new = sp.csr_array(np.array([[1, 0, 0, 1], [0, 1, 1, 0], [0, 0, 0, 0]]))
+    assert np.array_equal(wide.predict_proba(spread(new)), model.predict_proba(new))

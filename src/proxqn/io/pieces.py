@@ -89,6 +89,7 @@ def unpack_matrix(name: str, arrays: Arrays, shape: tuple[int, int]) -> sp.csr_a
     matrix = sp.csr_array(parts, shape=shape)
     if not matrix.has_canonical_format:
         raise ModelFileError(f"{name}: expected ascending columns in each row.")
+    matrix.eliminate_zeros()
     return matrix
 
 

@@ -5,7 +5,6 @@ import struct
 import numpy as np
 import pytest
 from tests.io.golden_files import FOLDER, golden
-from tests.io.mutants import mutant, try_crfpp
 
 from proxqn.io.crfpp import model_bytes, model_lines, parse_model, read_model
 from proxqn.io.crfpp.reader import HEADER
@@ -98,15 +97,3 @@ def test_what_is_wrong_with_a_text_is_said(was, becomes, message):
     assert was in TEXT
     with pytest.raises(ForeignFileError, match=message):
         parse_model(TEXT.replace(was, becomes, 1))
-
-
-@pytest.mark.parametrize("file", [FILE, TEXT], ids=["binary", "text"])
-def test_five_hundred_mutants_are_read_or_refused(file):
-    rng = np.random.default_rng(7)
-    refused = 0
-    for _ in range(500):
-        try:
-            try_crfpp(mutant(file, rng))
-        except ForeignFileError:
-            refused += 1
-    assert refused > 100

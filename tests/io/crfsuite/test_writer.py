@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.io.mutants import crfsuite_file
+from tests.fuzz.other_models import crfsuite_file
 
 from proxqn.features.vocabulary import Vocabulary
 from proxqn.io.crfsuite import CRFsuiteModel, from_bytes, to_bytes, writer

@@ -2,10 +2,8 @@
 
 import re
 
-import numpy as np
 import pytest
 from tests.io.golden_files import FOLDER, golden
-from tests.io.mutants import mutant, try_wapiti
 
 from proxqn.features.template_dialect import Dialect
 from proxqn.io.foreign import ForeignFileError
@@ -106,14 +104,3 @@ def test_too_many_labels_are_refused_before_a_square_of_them_is_made():
     file = b"#mdl#2#0\n#rdr#0/0/0\n#qrk#5000\n" + labels + b"#qrk#1\n1:b,\n"
     with pytest.raises(ForeignFileError, match="expected 1 to 4,096 labels, got 5,000"):
         parse_model(file)
-
-
-def test_five_hundred_mutants_are_read_or_refused():
-    rng = np.random.default_rng(7)
-    refused = 0
-    for _ in range(500):
-        try:
-            try_wapiti(mutant(FILE, rng))
-        except ForeignFileError:
-            refused += 1
-    assert refused > 250

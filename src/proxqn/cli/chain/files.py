@@ -13,6 +13,7 @@ import click
 from proxqn.features.encoding import EncodedSequences, SequenceEncoder
 from proxqn.features.sequence_record import SequenceRecord
 from proxqn.features.templates import TemplateError
+from proxqn.io.container import ModelFileError
 from proxqn.io.readers import (
     CONLLU_COLUMNS,
     DataFileError,
@@ -70,8 +71,26 @@ class Reading:
     @classmethod
     def from_json(cls, stored: dict[str, Any] | None) -> Self:
         """Return the options a model was trained with; unknown ones are left alone."""
+        if not isinstance(stored, dict | None):
+            raise _not_readable("no object")
         known = {k: v for k, v in (stored or {}).items() if k in cls.__dataclass_fields__}
-        return cls(**known)
+        for name, value in known.items():
+            optional = getattr(cls, name) is None
+            wanted = str if optional else type(getattr(cls, name))
+            if type(value) is not wanted and not (optional and value is None):
+                raise _not_readable(f"{name} is {value!r:.40}")
+        found = cls(**known)
+        if (
+            found.format not in FORMATS
+            or found.label not in CONLLU_COLUMNS
+            or found.separator == ""
+        ):
+            raise _not_readable(f"{found.format!r:.40}, {found.label!r:.40}")
+        try:
+            _known_encoding(found.encoding)
+        except ValueError as error:
+            raise _not_readable(str(error)) from None
+        return found
 
     def changed(self, options: dict[str, Any]) -> Reading:
         """Return the reading with the options that were given on the command line."""
@@ -94,7 +113,7 @@ def reading_options(command: _F) -> _F:
                      help="Lines that begin with this are left out."),
         click.option("--label", type=click.Choice(CONLLU_COLUMNS), default=None,
                      help="CoNLL-U: the column to predict; UPOS by default."),
-        click.option("--encoding", default=None, callback=_known_encoding,
+        click.option("--encoding", default=None, callback=_given_encoding,
                      help="UTF-8 by default."),
     )  # fmt: skip
     for option in reversed(options):
@@ -102,18 +121,27 @@ def reading_options(command: _F) -> _F:
     return command
 
 
+def _not_readable(why: str) -> ModelFileError:
+    return ModelFileError(f"how the training file was read cannot be read: {why}.")
+
+
 def _unescape(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     return None if value is None else value.replace("\\t", "\t")
 
 
-def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+def _given_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    try:
+        return _known_encoding(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _known_encoding(value: str | None) -> str | None:
     try:
         with suppress(UnicodeError):  # a letter of UTF-8 is none in all of them
             b"a".decode(value or "utf-8")
-    except LookupError:
-        raise click.BadParameter(
-            f"no encoding {value!r} is known; utf-8 and latin-1 are."
-        ) from None
+    except (LookupError, ValueError):  # a zero in its name
+        raise ValueError(f"no encoding {value!r:.40} is known; utf-8 and latin-1 are") from None
     return value
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from proxqn.features.hierarchy import Hierarchy
+from proxqn.io.container import ModelFileError
 from proxqn.io.readers.record import DataFileError, numbered_lines, source_name
 from proxqn.io.readers.svmlight import LabelledRows, read_svmlight
 
@@ -27,7 +28,10 @@ class TreeReading:
     @classmethod
     def from_json(cls, stored: dict[str, Any] | None) -> Self:
         """Return the options a model was trained with."""
-        return cls(tuple(int(j) for j in (stored or {}).get("ignore", ())))
+        ignore = stored.get("ignore", []) if isinstance(stored, dict) else stored or []
+        if not isinstance(ignore, list) or any(type(j) is not int for j in ignore):
+            raise ModelFileError(f"features to ignore: expected whole numbers, got {ignore!r:.40}.")
+        return cls(tuple(ignore))
 
 
 def read_hierarchy(path: str) -> Hierarchy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from proxqn.features.hierarchy import Hierarchy
 from proxqn.problem import Floats, Ints
 
 _BLOCK_CELLS = 2**21  # nodes x samples scored at a time: 16 MB, a few times over
+_WIDE = 2**20  # columns; a product takes eight bytes for each, used or not
 
 
 @final
@@ -29,9 +30,10 @@ class TreeInference:
     def blocks(self, X: sp.csr_array) -> Iterator[tuple[slice, Floats]]:
         """Yield rows and their ``log P(leaf | x)``, samples x leaves in leaf order."""
         size = max(1, _BLOCK_CELLS // len(self.hierarchy))
+        coef, X = (self.coef, X) if X.shape[1] <= _WIDE else _used_columns(self.coef, X)
         for start in range(0, X.shape[0], size):
             rows = slice(start, min(start + size, X.shape[0]))
-            scores = (self.coef @ X[rows].T).toarray() + self.intercept[:, None]
+            scores = (coef @ X[rows].T).toarray() + self.intercept[:, None]
             paths = self.hierarchy.downward(scores, axis=0)  # [n_leaves, block]
             yield rows, (paths - logsumexp(paths, axis=0)).T
 
@@ -67,3 +69,18 @@ class TreeInference:
         for rows, log_p in self.blocks(X):
             best[rows] = log_p[:, self.leaf_of_class].argmax(axis=1)
         return best
+
+
+def _used_columns(coef: sp.csr_array, X: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
+    """Return both with the columns alone that have a weight."""
+    used = np.unique(coef.indices)
+    place = np.searchsorted(used, X.indices)
+    known = place < len(used)
+    known[known] = used[place[known]] == X.indices[known]
+    starts = np.concatenate([[0], np.cumsum(known)])[X.indptr]
+    weights: Any = (coef.data, np.searchsorted(used, coef.indices), coef.indptr)
+    values: Any = (X.data[known], place[known], starts)
+    return (
+        sp.csr_array(weights, shape=(coef.shape[0], len(used))),
+        sp.csr_array(values, shape=(X.shape[0], len(used))),
+    )

@@ -1,0 +1,1 @@
+"""Files made to harm, by the million: ``python -m tests.fuzz KIND``, ``make fuzz-files``."""
