@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn.estimators.base import check_settings
-from proxqn.estimators.chain_crf.penalty import ChainPenalty
+from proxqn.estimators.chain_crf.problem import ChainPenalty
 from proxqn.estimators.model import (
     ModelReader,
     ModelWriter,

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from proxqn.estimators.chain_crf import ChainCRF
+from proxqn.estimators.model import feature_namer
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.vocabulary import Vocabulary
 from proxqn.io.crfsuite.dump import dump_lines, header_without_file
@@ -79,12 +81,14 @@ def to_model(crf: Any, labels: Sequence[Any] | None = None) -> CRFsuiteModel:
     order = np.array([place[label] for label in given])
     coef = sp.csr_array(crf.coef_)
     coef.eliminate_zeros()
-    used = np.unique(coef.indices)
+    used, place_of_entry = np.unique(coef.indices, return_inverse=True)
+    parts: Any = (coef.data, place_of_entry, coef.indptr)  # there may be billions of columns
+    small = sp.csr_array(parts, shape=(len(classes), len(used)))
     transitions = sp.csr_array(crf.transitions_[np.ix_(order, order)])
     return CRFsuiteModel(
         tuple(str(label) for label in given),
-        _names(crf).subset(used),
-        _sorted(sp.csr_array(coef[order][:, used].T)),
+        _names(crf, used),
+        _sorted(sp.csr_array(small[order].T)),
         _sorted(transitions),
     )
 
@@ -108,13 +112,12 @@ def _check(crf: Any) -> None:
         )
 
 
-def _names(crf: Any) -> Vocabulary:
+def _names(crf: Any, columns: NDArray[Any]) -> Vocabulary:
     if crf.encoder_ is not None:
         found: Vocabulary = crf.encoder_.vocabulary
-        return found
-    if hasattr(crf, "feature_names_in_"):
-        return Vocabulary.from_names([str(name) for name in crf.feature_names_in_])
-    return Vocabulary.from_names([f"x{j}" for j in range(crf.n_features_in_)])
+        return found.subset(columns)
+    namer = feature_namer(getattr(crf, "feature_names_in_", None), "x")
+    return Vocabulary.from_names([namer(j) for j in columns.tolist()])
 
 
 def _sorted(matrix: sp.csr_array) -> sp.csr_array:
