@@ -82,26 +82,11 @@ class SequenceLayout:
         lane_sequence = np.zeros((len(sizes), LANES), dtype=np.int32)
         lane_length[batch, lane] = ordered
         lane_sequence[batch, lane] = order
-        return cls._from_lanes(
-            lengths,
-            np.where(sizes > 1, LANES, 1).astype(np.int32),
-            ordered[firsts].astype(np.int32),
-            lane_length,
-            lane_sequence,
-        )
-
-    @classmethod
-    def _from_lanes(
-        cls,
-        lengths: Ints,
-        width: NDArray[np.int32],
-        longest: NDArray[np.int32],
-        lane_length: NDArray[np.int32],
-        lane_sequence: NDArray[np.int32],
-    ) -> SequenceLayout:
-        sizes = longest.astype(np.int64) * width
+        width = np.where(sizes > 1, LANES, 1).astype(np.int32)
+        longest = ordered[firsts].astype(np.int32)
+        n_slots = longest.astype(np.int64) * width
         # Batches start on whole vectors, also after a batch of width one.
-        starts = np.concatenate([[0], np.cumsum(-(-sizes // LANES) * LANES)])
+        starts = np.concatenate([[0], np.cumsum(-(-n_slots // LANES) * LANES)])
         if starts[-1] > np.iinfo(np.int32).max:
             raise ValueError(
                 f"{starts[-1]:,} token slots do not fit 32-bit numbers; split the corpus."

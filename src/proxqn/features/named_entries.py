@@ -9,7 +9,6 @@ bounded by the stretch.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,8 @@ from proxqn.features.vocabulary import UNSEEN, Vocabulary, VocabularyBuilder
 
 __all__ = ["FoundEntries", "MatrixBuilder", "NamedEntries"]
 
-_Scalar = TypeVar("_Scalar", bound=np.generic)
+# Columns, values (None where all are 1), and sizes of rows.
+_Part = tuple[NDArray[np.int32], NDArray[np.float64] | None, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +76,14 @@ class MatrixBuilder:
 
     def __init__(self, vocabulary: VocabularyBuilder | Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._columns: list[NDArray[np.int32]] = []
-        self._values: list[NDArray[np.float64] | None] = []
-        self._row_sizes: list[NDArray[np.int64]] = []
+        self._parts: list[_Part] = [(np.empty(0, np.int32), None, np.empty(0, np.int64))]
         self.n_unseen = 0
 
     def append(self, entries: NamedEntries | FoundEntries) -> None:
         """Add the tokens of one more stretch below those already there."""
         if isinstance(entries, FoundEntries):
             self.n_unseen += entries.n_unseen
-            self._add(entries.columns, entries.values, np.diff(entries.start))
+            self._parts.append((entries.columns, entries.values, np.diff(entries.start)))
             return
         if isinstance(self._vocabulary, VocabularyBuilder):
             counts = np.bincount(entries.codes, minlength=len(entries.names))
@@ -98,17 +96,7 @@ class MatrixBuilder:
         if not seen.all():
             self.n_unseen += len(seen) - int(np.count_nonzero(seen))
             columns, values, row_sizes = _keep(seen, columns, values, row_sizes)
-        self._add(columns, values, row_sizes)
-
-    def _add(
-        self,
-        columns: NDArray[np.int32],
-        values: NDArray[np.float64] | None,
-        row_sizes: NDArray[np.int64],
-    ) -> None:
-        self._columns.append(columns)
-        self._values.append(values)
-        self._row_sizes.append(row_sizes)
+        self._parts.append((columns, values, row_sizes))
 
     def finish(
         self, n_columns: int, new_column: NDArray[np.int64] | None = None
@@ -122,10 +110,14 @@ class MatrixBuilder:
         new_column : int array, optional
             Column each feature moves to, −1 to drop it (after the frequency cut-off).
         """
-        columns = _concatenate(self._columns, np.dtype(np.int32))
-        row_sizes = _concatenate(self._row_sizes, np.dtype(np.int64))
-        values = self._all_values()
-        self._columns, self._values, self._row_sizes = [], [], []
+        all_columns, all_values, all_sizes = zip(*self._parts, strict=True)
+        self._parts = []
+        columns, row_sizes = np.concatenate(all_columns), np.concatenate(all_sizes)
+        values = None
+        if any(some is not None for some in all_values):
+            both = zip(all_columns, all_values, strict=True)
+            values = np.concatenate([np.ones(len(c)) if v is None else v for c, v in both])
+        del all_columns, all_values
         if new_column is not None:
             columns = new_column.astype(np.int32)[columns]
             kept = columns != UNSEEN
@@ -139,19 +131,6 @@ class MatrixBuilder:
         X = sparse.csr_array((data, columns, indptr), shape=(len(row_sizes), n_columns))
         X.sum_duplicates()  # also sorts the columns of each row
         return X
-
-    def _all_values(self) -> NDArray[np.float64] | None:
-        if all(values is None for values in self._values):
-            return None
-        filled = [
-            np.ones(len(columns)) if values is None else values
-            for values, columns in zip(self._values, self._columns, strict=True)
-        ]
-        return np.concatenate(filled)
-
-
-def _concatenate(parts: list[NDArray[_Scalar]], dtype: np.dtype[_Scalar]) -> NDArray[_Scalar]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 def _keep(

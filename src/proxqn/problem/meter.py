@@ -11,7 +11,7 @@ import inspect
 import time
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from proxqn.problem.oracle import Line, Oracle, Point
 
@@ -29,6 +29,10 @@ PRICES = {
 }
 
 
+def _zeros() -> dict[str, float]:
+    return dict.fromkeys(OPERATIONS, 0.0)
+
+
 @final
 @dataclass
 class Calls:
@@ -37,8 +41,8 @@ class Calls:
     A call on a subsample counts as its share of the samples.
     """
 
-    counts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0.0))
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0.0))
+    counts: dict[str, float] = field(default_factory=_zeros)
+    seconds: dict[str, float] = field(default_factory=_zeros)
 
     def charge(self, operations: tuple[str, ...], share: float, seconds: float) -> None:
         """Count a call of these operations."""
@@ -47,8 +51,16 @@ class Calls:
         self.seconds[operations[0]] += seconds
 
 
-def metered(oracle: Oracle, calls: Calls) -> Oracle:
-    """Return an oracle that does what this one does, and charges it to an account.
+_T = TypeVar("_T", bound=Oracle | Point | Line)
+
+
+def metered(inside: _T, calls: Calls, share: float = 1.0) -> _T:
+    """Return an oracle, point or line that does what this one does, and charges it to an account.
+
+    Parameters
+    ----------
+    share : float
+        What a call counts for; below 1 for a subsample.
 
     Examples
     --------
@@ -64,13 +76,9 @@ def metered(oracle: Oracle, calls: Calls) -> Oracle:
     >>> point.value, calls.counts["forward"], calls.counts["backward"]
     (0.0, 1.0, 1.0)
     """
-    found: Oracle = _wrapped(oracle, calls, 1.0)
-    return found
-
-
-def _wrapped(inside: Any, calls: Calls, share: float) -> Any:
     kind: Any = type(inside)
-    return _metered_class(kind)(inside, calls, share)
+    found: _T = _metered_class(kind)(inside, calls, share)
+    return found
 
 
 @cache
@@ -112,9 +120,9 @@ def _forwarded(kind: type, name: str) -> Any:
             )
         if isinstance(found, Oracle):
             part = found.n_samples / self._inside.n_samples
-            return _wrapped(found, self._calls, self._share * part)
+            return metered(found, self._calls, self._share * part)
         if isinstance(found, Point | Line):
-            return _wrapped(found, self._calls, self._share)
+            return metered(found, self._calls, self._share)
         return found
 
     method.__name__, method.__doc__ = name, getattr(kind, name).__doc__
