@@ -18,7 +18,7 @@ from proxqn.problem.oracle import Line, Point
 from proxqn.problem.sparse import Floats
 from proxqn.solvers.working_set import WorkingSet
 
-_ROUNDING = 8 * np.finfo(float).eps  # relative error of a sum of losses, with room
+ROUNDING = 8 * float(np.finfo(float).eps)  # relative error of a sum of losses, with room
 
 
 @final
@@ -71,7 +71,7 @@ def search(
     slope : float
         Δ.
     """
-    rounding = _ROUNDING * abs(objective)
+    rounding = ROUNDING * abs(objective)
     blind = -rule.sigma * slope <= rounding
     alpha = 1.0
     for trial in range(1, rule.max_trials + 1):

@@ -33,7 +33,7 @@ _ROW_TILE = 16  # of the compiled kernels: rows are padded to a multiple of it
 _CHUNK_ROWS = 1 << 12  # moved at once
 _STEADY = 2.0  # a change of γ up to this factor is not worth forming B anew
 _KEPT = 80  # per cent of the pairs that stay when there is no more room
-_CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
+LEAST_CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
 
 
 class Scaling(Enum):
@@ -148,7 +148,7 @@ class CompactBFGS:
         """Take in a pair; False where it fails sᵀy > 0 and is left out."""
         Ds = self._D * s
         sy, ss, yy = float((s * y).sum()), float((s * Ds).sum()), float((y * y / self._D).sum())
-        if not sy > _CURVATURE * np.sqrt(ss * yy):
+        if not sy > LEAST_CURVATURE * np.sqrt(ss * yy):
             return False
         gamma = sy / ss if self._scaling is Scaling.PAPER else float(np.sqrt(yy / ss))
         if not (self._lazy and len(self) and 1 / _STEADY < gamma / self.gamma < _STEADY):
@@ -241,7 +241,7 @@ class CompactBFGS:
         S, Y = self._S.rows, self._Y.rows
         SY, SS = self._products(S, Y), self._products(S, S * self._D)
         norms = np.sqrt(SS.diagonal() * np.array([(y**2 / self._D).sum() for y in Y]))
-        good = SY.diagonal() > _CURVATURE * norms
+        good = SY.diagonal() > LEAST_CURVATURE * norms
         if not good.all():
             self._S, self._Y = _Stack(S[good]), _Stack(Y[good])
         self._SS, self._SY = SS[np.ix_(good, good)], SY[np.ix_(good, good)]

@@ -8,7 +8,7 @@
 
 Its ideas beyond the paper are objects in files of their own: the start by stochastic steps or from
 a sample (``start``), drawn curvature (``models``), single
-precision (``precision``), the proof by an average of iterates (``certificate/witness``).
+precision (``search``), the proof by an average of iterates (``certificate/witness``).
 ``docs/ablation.md`` says what each is worth.
 """
 
@@ -31,8 +31,7 @@ from proxqn.solvers.line_search import Arrival
 from proxqn.solvers.prox_qn import start as starts
 from proxqn.solvers.prox_qn.epochs import Epochs, most_at_first
 from proxqn.solvers.prox_qn.models import Models
-from proxqn.solvers.prox_qn.precision import Precision
-from proxqn.solvers.prox_qn.search import Search
+from proxqn.solvers.prox_qn.search import Precision, Search
 from proxqn.solvers.standing import Iterate, Standing
 from proxqn.solvers.working_set import WorkingSet, starting_point
 

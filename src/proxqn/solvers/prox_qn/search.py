@@ -1,5 +1,7 @@
 """From a direction to a point: the line search, in the precision that the run works in.
 
+That is single precision while it leads on, double precision for what is proved and returned.
+
 Near the end a step gains less than the loss's rounding in single precision. Such a step cannot be
 judged by the objective, but its derivatives have many more digits to go: those at both ends tell
 the gain by the trapezoidal rule, as in the approximate Wolfe conditions (Hager and Zhang 2005). So
@@ -12,13 +14,48 @@ from __future__ import annotations
 import math
 from typing import final
 
-from proxqn.problem.oracle import Point
+from proxqn.problem.abilities import Precisions
+from proxqn.problem.oracle import Oracle, Point
 from proxqn.problem.sparse import Floats, SparseVector
 from proxqn.solvers import line_search
 from proxqn.solvers.line_search import Armijo, Arrival, Step
-from proxqn.solvers.prox_qn.precision import Precision
 from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet
+
+ROUNDING = 1e-5  # relative error of losses and bounds in single precision, with room
+
+
+@final
+class Precision:
+    """An oracle in the precision that a run works in now.
+
+    Parameters
+    ----------
+    single : bool
+        Begin in single precision, where the oracle can.
+    """
+
+    def __init__(self, oracle: Oracle, *, single: bool) -> None:
+        self._exact = oracle
+        rounded = oracle.rounded() if single and isinstance(oracle, Precisions) else None
+        self.oracle: Oracle = rounded or oracle
+
+    @property
+    def single(self) -> bool:
+        """Whether it is single precision."""
+        return self.oracle is not self._exact
+
+    def refine(self, standing: Standing) -> Point | None:
+        """Go to the iterate in double precision; None where the run is there already.
+
+        What was proved in single precision holds less its rounding.
+        """
+        if not self.single:
+            return None
+        self.oracle = self._exact
+        point = self.oracle.at(standing.iterate.weights)
+        standing.refined(point.value, ROUNDING * abs(point.value))
+        return point
 
 
 @final
@@ -67,7 +104,7 @@ class Search:
         self.point = self._precision.oracle.at(self._standing.iterate.weights)
 
 
-_ROUNDING = 1e-6  # of the objective, with room: on text; less elsewhere
+_BLUR = 1e-6  # of the objective, with room: its rounding on text; less elsewhere
 _LEAST = 1e-12  # of the objective: a step that promises less is for double precision
 _TRIALS = 8
 _STEPS = 64  # at most, until one promises half as much
@@ -83,7 +120,7 @@ class FloatSearch:
 
     def concerns(self, slope: float) -> bool:
         """Whether a direction with this Δ promises no more than the rounding."""
-        return slope >= -_ROUNDING * self._standing.iterate.objective
+        return slope >= -_BLUR * self._standing.iterate.objective
 
     def search(
         self, point: Point, at: WorkingSet, d: Floats, slope: float
@@ -102,7 +139,7 @@ class FloatSearch:
             s = alpha * d
             line = point.along(SparseVector(at.coordinates, (alpha - gone) * d).nonzero())
             rise = line.value(1.0) + at.penalty.value(at.w + s) - now.objective
-            if rise <= _ROUNDING * now.objective:
+            if rise <= _BLUR * now.objective:
                 point, gone = line.accept(1.0), alpha
                 g = point.gradient(at.coordinates)
                 losses = 0.5 * (at.g + g) * s

@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 
 from proxqn.problem.sparse import Floats, Ints
-
-_CURVATURE = 1e-12  # a pair needs sᵀy above this times |s||y|
+from proxqn.solvers.curvature.pairs import LEAST_CURVATURE
 
 
 @final
@@ -38,7 +37,7 @@ class InverseBFGS:
     def append(self, s: Floats, y: Floats) -> None:
         """Take in a pair, unless its curvature is not positive."""
         sy = dot(s, y)
-        if sy > _CURVATURE * math.sqrt(dot(s, s) * dot(y, y)):
+        if sy > LEAST_CURVATURE * math.sqrt(dot(s, s) * dot(y, y)):
             self._pairs = [*self._pairs, (s, y, sy)][-self._memory :]
 
     def spread(self, position: Ints) -> None:

@@ -20,10 +20,10 @@ import numpy as np
 
 from proxqn.problem.oracle import Line, Point
 from proxqn.problem.sparse import Floats, SparseVector
+from proxqn.solvers.line_search import ROUNDING
 from proxqn.solvers.rivals.inverse_bfgs import dot
 from proxqn.solvers.working_set import WorkingSet
 
-_ROUNDING = 8 * np.finfo(float).eps  # relative error of a sum of losses, with room
 _MIN_REACH, _MAX_ASIDE = 0.25, 2.0  # smallest first α; most that one search can say about it
 _MIN_FACTOR = 0.2  # of beta: the shortest next trial
 
@@ -65,7 +65,7 @@ class OrthantSearch:
         """Backtrack along the projected path. Each trial is a point of its own, so it is a line."""
         orthant = np.where(at.w != 0.0, np.sign(at.w), -np.sign(pseudo))
         kinked = at.penalty.lam > 0.0
-        rounding = _ROUNDING * abs(objective)
+        rounding = ROUNDING * abs(objective)
         alpha = self._reach
         for trial in range(1, self._max_trials + 1):
             w = at.w + alpha * p

@@ -21,10 +21,10 @@ from proxqn.problem.sparse import Floats, SparseVector, union
 from proxqn.run.status import Status
 from proxqn.run.watch import Callback
 from proxqn.solvers.curvature import scale
+from proxqn.solvers.line_search import ROUNDING
 from proxqn.solvers.standing import Goal, Iterate, Solution, Standing, Stop
 from proxqn.solvers.working_set import WorkingSet
 
-_ROUNDING = 8 * float(np.finfo(float).eps)  # relative error of a sum of losses, with room
 _BLURRED = 1e-10  # changes of the loss below this fraction of it are not compared
 
 
@@ -130,7 +130,7 @@ class _Backtracking:
             value = line.value(1.0)
             slope, quadratic = float((at.g * d).sum()), 0.5 * self.L * float((d * d).sum())
             self.tested = max(abs(slope), quadratic) > _BLURRED * abs(loss)
-            above = loss + slope + quadratic + _ROUNDING * abs(loss)
+            above = loss + slope + quadratic + ROUNDING * abs(loss)
             if not self.tested:
                 above = loss + _BLURRED * abs(loss)
             if math.isfinite(value) and value <= above:
