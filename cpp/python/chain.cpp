@@ -14,6 +14,7 @@
 #include "products/dense_products.hpp"
 #include "products/double_products.hpp"
 #include "python/arrays.hpp"
+#include "python/batches.hpp"
 #include "python/dense.hpp"
 #include "python/features.hpp"
 
@@ -67,18 +68,10 @@ class DenseWindow {
 template <class S>
 class ChainKernel {
  public:
-  ChainKernel(Array<const std::int64_t> first, Array<const std::int32_t> width,
-              Array<const std::int32_t> length, Array<const std::int32_t, 2> lane_length,
-              Array<const std::int32_t, 2> lane_sequence, Array<const std::int64_t> chunk,
-              std::optional<Array<const std::int32_t>> labels,
-              std::optional<Array<const double>> weights, Array<S, 2> scores)
-      : first_(first), width_(width), length_(length), lane_length_(lane_length),
-        lane_sequence_(lane_sequence), chunk_(chunk), labels_(labels), weights_(weights),
-        scores_(scores), log_domain_(first.shape(0), 0), scale_(new S[kRows ? 0 : stride()]) {
-    expect(!labels || static_cast<std::int64_t>(labels->shape(0)) == stride(),
-           "one label a slot expected");
-    expect(lane_length.shape(0) == first.shape(0) && lane_length.shape(1) == kLanes,
-           "lane_length must have shape (n_batches, 8)");
+  ChainKernel(const Batches& batches, Array<S, 2> scores)
+      : batches_(batches), scores_(scores), log_domain_(batches.first.shape(0), 0),
+        scale_(new S[kRows ? 0 : stride()]) {
+    batches.check_labels(stride());
   }
 
   bool forward(Array<S, 2> alpha, Array<const double, 2> transitions, Array<double> losses,
@@ -148,31 +141,11 @@ class ChainKernel {
         static_cast<std::int64_t>(transitions.shape(1)) == L &&
             static_cast<std::int64_t>(scores_.shape(0)) == (kRows ? whole_eights(L) / kLanes : L),
         "transitions must have shape (n_labels, n_labels)");
-    return {L,
-            stride(),
-            static_cast<std::int64_t>(first_.shape(0)),
-            static_cast<std::int64_t>(chunk_.shape(0)) - 1,
-            first_.data(),
-            width_.data(),
-            length_.data(),
-            lane_length_.data(),
-            lane_sequence_.data(),
-            chunk_.data(),
-            labels_ ? labels_->data() : nullptr,
-            weights_ ? weights_->data() : nullptr,
-            scores_.data(),
-            alpha.data(),
-            scale_.get(),
-            log_domain_.data(),
-            transitions.data()};
+    return batches_.chain<S>(L, stride(), scores_.data(), alpha.data(), scale_.get(),
+                             log_domain_.data(), transitions.data());
   }
 
-  Array<const std::int64_t> first_;
-  Array<const std::int32_t> width_, length_;
-  Array<const std::int32_t, 2> lane_length_, lane_sequence_;
-  Array<const std::int64_t> chunk_;
-  std::optional<Array<const std::int32_t>> labels_;
-  std::optional<Array<const double>> weights_;
+  Batches batches_;
   static constexpr bool kRows = chain::ChainOf<S>::kRows;
   std::int64_t stride() const {
     return static_cast<std::int64_t>(scores_.shape(1)) / (kRows ? kLanes : 1);
@@ -189,14 +162,8 @@ PROXQN_CLONES static void exp_all(const double* x, std::int64_t n, double* out) 
 template <class S>
 static nb::class_<ChainKernel<S>> bind_kernel(nb::module_& m, const char* name) {
   using Kernel = ChainKernel<S>;
-  using Int32s = Array<const std::int32_t>;
-  using Pairs = Array<const std::int32_t, 2>;
   return nb::class_<Kernel>(m, name)
-      .def(nb::init<Array<const std::int64_t>, Int32s, Int32s, Pairs, Pairs,
-                    Array<const std::int64_t>, std::optional<Int32s>,
-                    std::optional<Array<const double>>, Array<S, 2>>(),
-           "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
-           "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert())
+      .def(nb::init<const Batches&, Array<S, 2>>(), "batches"_a, "scores"_a.noconvert())
       .def("forward", &Kernel::forward, "alpha"_a.noconvert(), "transitions"_a,
            "losses"_a.noconvert(), "n_jobs"_a)
       .def("backward", &Kernel::backward, "alpha"_a.noconvert(), "transitions"_a,
@@ -205,6 +172,13 @@ static nb::class_<ChainKernel<S>> bind_kernel(nb::module_& m, const char* name) 
 }
 
 void bind_chain(nb::module_& m) {
+  using Int64s = Array<const std::int64_t>;
+  nb::class_<Batches>(m, "Batches")
+      .def(nb::init<Int64s, Batches::Int32s, Batches::Int32s, Batches::Int32Table,
+                    Batches::Int32Table, Int64s, std::optional<Batches::Int32s>,
+                    std::optional<Array<const double>>>(),
+           "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
+           "labels"_a.none(), "weights"_a.none());
   bind_kernel<double>(m, "Chain")
       .def("evaluate", &ChainKernel<double>::evaluate, "features"_a, "coordinates"_a, "weights"_a,
            "alpha"_a.noconvert(), "transitions"_a, "losses"_a.noconvert(), "pairs"_a.noconvert(),

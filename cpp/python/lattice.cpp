@@ -9,6 +9,7 @@
 #include "lattice/edge_weights.hpp"
 #include "lattice/forward_backward.hpp"
 #include "python/arrays.hpp"
+#include "python/batches.hpp"
 
 namespace proxqn::python {
 
@@ -113,19 +114,14 @@ class EdgeKernel {
 
 class LatticeKernel {
  public:
-  LatticeKernel(Array<const std::int64_t> first, Array<const std::int32_t> width,
-                Array<const std::int32_t> length, Array<const std::int32_t, 2> lane_length,
-                Array<const std::int32_t, 2> lane_sequence, Array<const std::int64_t> chunk,
-                std::optional<Array<const std::int32_t>> labels,
-                std::optional<Array<const double>> weights, Array<double, 2> scores,
+  LatticeKernel(const Batches& batches, Array<double, 2> scores,
                 Array<const std::int64_t> token_start, Array<const std::int32_t> pattern,
                 std::optional<Array<const std::int64_t>> twin,
                 std::optional<Array<const std::uint8_t, 2>> allowed)
-      : first_(first), width_(width), length_(length), lane_length_(lane_length),
-        lane_sequence_(lane_sequence), chunk_(chunk), labels_(labels), weights_(weights),
-        scores_(scores), token_start_(token_start), pattern_(pattern), twin_(twin),
-        allowed_(allowed), inverse_(pattern.shape(0) + (allowed ? allowed->shape(0) : 0)) {
-    expect(!labels || labels->shape(0) == scores.shape(1), "one label a slot expected");
+      : batches_(batches), scores_(scores), token_start_(token_start), pattern_(pattern),
+        twin_(twin), allowed_(allowed),
+        inverse_(pattern.shape(0) + (allowed ? allowed->shape(0) : 0)) {
+    batches.check_labels(static_cast<std::int64_t>(scores.shape(1)));
     expect(twin.has_value() == allowed.has_value(), "twins and their allowed labels go together");
     expect(!allowed || allowed->shape(1) == scores.shape(0), "one mark a label expected");
   }
@@ -165,24 +161,9 @@ class LatticeKernel {
     expect(transitions.shape(0) == scores_.shape(0) && transitions.shape(1) == scores_.shape(0),
            "transitions must have shape (n_labels, n_labels)");
     expect(edges.scores().start != nullptr, "the edges' scores must be put first");
-    const chain::Chain chain{L,
-                             static_cast<std::int64_t>(scores_.shape(1)),
-                             static_cast<std::int64_t>(first_.shape(0)),
-                             static_cast<std::int64_t>(chunk_.shape(0)) - 1,
-                             first_.data(),
-                             width_.data(),
-                             length_.data(),
-                             lane_length_.data(),
-                             lane_sequence_.data(),
-                             chunk_.data(),
-                             labels_ ? labels_->data() : nullptr,
-                             weights_ ? weights_->data() : nullptr,
-                             scores_.data(),
-                             residuals ? residuals->data() : nullptr,
-                             nullptr,
-                             nullptr,
-                             transitions.data()};
-    return {chain,
+    double* out = residuals ? residuals->data() : nullptr;
+    return {batches_.chain<double>(L, static_cast<std::int64_t>(scores_.shape(1)), scores_.data(),
+                                   out, nullptr, nullptr, transitions.data()),
             static_cast<std::int64_t>(pattern_.shape(0)),
             token_start_.data(),
             pattern_.data(),
@@ -195,12 +176,7 @@ class LatticeKernel {
             log_domain ? log_domain->data() : nullptr};
   }
 
-  Array<const std::int64_t> first_;
-  Array<const std::int32_t> width_, length_;
-  Array<const std::int32_t, 2> lane_length_, lane_sequence_;
-  Array<const std::int64_t> chunk_;
-  std::optional<Array<const std::int32_t>> labels_;
-  std::optional<Array<const double>> weights_;
+  Batches batches_;
   Array<double, 2> scores_;
   Array<const std::int64_t> token_start_;
   Array<const std::int32_t> pattern_;
@@ -226,13 +202,10 @@ void bind_lattice(nb::module_& m) {
            "onward"_a.noconvert(), "log_domain"_a.noconvert(), "transitions"_a, "observed"_a,
            "counts"_a, "admitted"_a.none(), "n_jobs"_a);
   nb::class_<LatticeKernel>(m, "Lattice")
-      .def(nb::init<Int64s, Int32s, Int32s, Array<const std::int32_t, 2>,
-                    Array<const std::int32_t, 2>, Int64s, std::optional<Int32s>,
-                    std::optional<Array<const double>>, Array<double, 2>, Int64s, Int32s,
-                    std::optional<Int64s>, std::optional<Array<const std::uint8_t, 2>>>(),
-           "first"_a, "width"_a, "length"_a, "lane_length"_a, "lane_sequence"_a, "chunk"_a,
-           "labels"_a.none(), "weights"_a.none(), "scores"_a.noconvert(), "token_start"_a,
-           "pattern"_a, "twin"_a.none(), "allowed"_a.none())
+      .def(nb::init<const Batches&, Array<double, 2>, Int64s, Int32s, std::optional<Int64s>,
+                    std::optional<Array<const std::uint8_t, 2>>>(),
+           "batches"_a, "scores"_a.noconvert(), "token_start"_a, "pattern"_a, "twin"_a.none(),
+           "allowed"_a.none())
       .def("forward", &LatticeKernel::forward, "edges"_a, "alpha"_a.noconvert(),
            "log_domain"_a.noconvert(), "transitions"_a, "losses"_a.noconvert(), "n_jobs"_a)
       .def("backward", &LatticeKernel::backward, "edges"_a, "alpha"_a.noconvert(),

@@ -27,7 +27,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 OutBytes: TypeAlias = NDArray[np.uint8]
 ByteTable: TypeAlias = NDArray[np.uint8]
 
-class Chain:
+class Batches:
     def __init__(
         self,
         first: Int64s,
@@ -38,6 +38,12 @@ class Chain:
         chunk: Int64s,
         labels: Int32s | None,
         weights: Doubles | None,
+    ) -> None: ...
+
+class Chain:
+    def __init__(
+        self,
+        batches: Batches,
         scores: OutDoubleTable,
     ) -> None: ...
     def forward(
@@ -66,14 +72,7 @@ class Chain:
 class SingleChain:
     def __init__(
         self,
-        first: Int64s,
-        width: Int32s,
-        length: Int32s,
-        lane_length: Int32Table,
-        lane_sequence: Int32Table,
-        chunk: Int64s,
-        labels: Int32s | None,
-        weights: Doubles | None,
+        batches: Batches,
         scores: OutFloatTable,
     ) -> None: ...
     def forward(
@@ -456,14 +455,7 @@ class Edges:
 class Lattice:
     def __init__(
         self,
-        first: Int64s,
-        width: Int32s,
-        length: Int32s,
-        lane_length: Int32Table,
-        lane_sequence: Int32Table,
-        chunk: Int64s,
-        labels: Int32s | None,
-        weights: Doubles | None,
+        batches: Batches,
         scores: OutDoubleTable,
         token_start: Int64s,
         pattern: Int32s,

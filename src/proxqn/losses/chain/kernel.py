@@ -25,6 +25,27 @@ def feature_kernel(kernels: ModuleType, data: FeatureIndexed) -> Any:
     return MixedFeatures(dense, sparse, data.n_dense, len(data.value_start))
 
 
+def batches(
+    kernels: ModuleType,
+    layout: SequenceLayout,
+    n_labels: int,
+    *,
+    labels: NDArray[np.int32] | None,
+    weights: Floats | None,
+) -> Any:
+    """Bind labelled sequences to the kernels of inference; chunks are of as much work."""
+    return kernels.Batches(
+        layout.first,
+        layout.width,
+        layout.length,
+        layout.lane_length,
+        layout.lane_sequence,
+        layout.chunks(n_labels),
+        labels,
+        weights,
+    )
+
+
 def chain_kernel(
     kernels: ModuleType,
     layout: SequenceLayout,
@@ -38,15 +59,6 @@ def chain_kernel(
     Doubles are label-major, floats have eight labels of a slot together.
     """
     single = scores.dtype == np.float32
-    kernel = kernels.SingleChain if single else kernels.Chain
-    return kernel(
-        layout.first,
-        layout.width,
-        layout.length,
-        layout.lane_length,
-        layout.lane_sequence,
-        layout.chunks(len(scores) * (8 if single else 1)),
-        labels,
-        weights,
-        scores,
-    )
+    n_labels = len(scores) * (8 if single else 1)
+    bound = batches(kernels, layout, n_labels, labels=labels, weights=weights)
+    return (kernels.SingleChain if single else kernels.Chain)(bound, scores)

@@ -17,8 +17,8 @@ from proxqn.losses.chain import draws_reference
 from proxqn.problem.sparse import Floats, Ints
 
 
-class Chain:
-    """Forward, backward and Viterbi on the slots of a ``SequenceLayout``."""
+class Batches:
+    """The slots of each sequence of a ``SequenceLayout``, with labels and weights."""
 
     def __init__(
         self,
@@ -30,13 +30,20 @@ class Chain:
         chunk: Ints,
         labels: NDArray[np.int32] | None,
         weights: Floats | None,
-        scores: Floats,
     ) -> None:
         self.sequences = [
             (int(lane_sequence[b, k]), first[b] + k + width[b] * np.arange(lane_length[b, k]))
             for b, k in zip(*np.nonzero(lane_length), strict=True)
         ]
-        self.labels, self.weights, self.scores = labels, weights, scores
+        self.labels, self.weights = labels, weights
+
+
+class Chain:
+    """Forward, backward and Viterbi on the slots of sequences."""
+
+    def __init__(self, batches: Batches, scores: Floats) -> None:
+        self.sequences, self.scores = batches.sequences, scores
+        self.labels, self.weights = batches.labels, batches.weights
 
     def forward(
         self,

@@ -18,6 +18,7 @@ from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.features.partial_labels import Twins
+from proxqn.losses.chain.kernel import batches
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 _LANES = 8
@@ -72,14 +73,7 @@ class LatticeInference:
             n_labels,
         )
         self._lattice = kernels.Lattice(
-            layout.first,
-            layout.width,
-            layout.length,
-            layout.lane_length,
-            layout.lane_sequence,
-            layout.chunks(n_labels),
-            labels,
-            weights,
+            batches(kernels, layout, n_labels, labels=labels, weights=weights),
             scores,
             np.concatenate([[0], np.cumsum(layout.lengths)]).astype(np.int64),
             patterns.token,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from proxqn.losses.chain.reference import Batches as Batches
 from proxqn.losses.chain.reference import Chain, Features
 from proxqn.problem.sparse import Floats, Ints
 
@@ -107,25 +108,15 @@ class Lattice:
 
     def __init__(
         self,
-        first: Ints,
-        width: NDArray[np.int32],
-        length: NDArray[np.int32],
-        lane_length: NDArray[np.int32],
-        lane_sequence: NDArray[np.int32],
-        chunk: Ints,
-        labels: NDArray[np.int32] | None,
-        weights: Floats | None,
+        batches: Batches,
         scores: Floats,
         token_start: Ints,
         pattern: NDArray[np.int32],
         twin: Ints | None,
         allowed: NDArray[np.uint8] | None,
     ) -> None:
-        self.sequences = [
-            (int(lane_sequence[b, k]), first[b] + k + width[b] * np.arange(lane_length[b, k]))
-            for b, k in zip(*np.nonzero(lane_length), strict=True)
-        ]
-        self.labels, self.weights, self.scores = labels, weights, scores
+        self.sequences, self.scores = batches.sequences, scores
+        self.labels, self.weights = batches.labels, batches.weights
         self.token_start, self.pattern, self.twin, self.allowed = (
             token_start,
             pattern,
