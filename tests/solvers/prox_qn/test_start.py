@@ -24,14 +24,14 @@ class Scripted(StochasticSteps):
     """Meets the losses it is told to, and stays where it is."""
 
     def __init__(self, losses):
-        self.losses, self.seeds = list(losses), []
+        self.losses, self.seeds, self.where = list(losses), [], np.array([2])
 
     def epoch(self, seed):
         self.seeds.append(seed)
         return self.losses.pop(0)
 
     def weights(self):
-        return SparseVector(np.array([2]), np.array([0.5]))
+        return SparseVector(self.where, np.full(len(self.where), 0.5))
 
 
 class Offering(Bare):
@@ -97,7 +97,7 @@ def test_weights_to_start_from_are_kept():
     [
         ([100, 100, 100, 1], 3),  # three at least
         ([100, 50, 40, 30, 29.5, 1], 5),
-        (range(2000, 0, -150), 12),  # no more than twelve
+        (range(2000, 0, -60), 30),  # no more than thirty
     ],
 )
 def test_epochs_end_once_one_gains_little(losses, epochs):
@@ -106,6 +106,13 @@ def test_epochs_end_once_one_gains_little(losses, epochs):
     assert weights.coordinates.tolist() == [2]
     assert oracle.steps.seeds == list(range(7, 7 + epochs))
     assert standing.calls.counts["forward"] == epochs == standing.calls.counts["backward"]
+
+
+def test_they_go_on_longer_where_a_step_of_the_solver_is_dear():
+    oracle = Offering(LOSS, [100, 50, 40, 39.6, 39.59, 1], n_rows=1)
+    oracle.steps.where = np.array([0, 2, 4])  # three weights a row: a step takes 24 epochs
+    start_of(oracle)
+    assert len(oracle.steps.seeds) == 5  # one weight: 4
 
 
 # --- what becomes of it ------------------------------------------------------------------------

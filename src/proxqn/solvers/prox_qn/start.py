@@ -28,11 +28,12 @@ _ALIKE = 1.02  # of a sample's objective: what the data's may be, where the samp
 _LEAST_SAMPLES = 200  # for either start
 _MANY = 0.1  # features that λ hardly holds back, for each row: of fewer, a sample tells enough
 _CHEAP = 1.75  # passes an epoch: for each one more, another feature a row must be there to fit
-_LEAST_EPOCHS, _MOST_EPOCHS = 3, 12
-# Of the objective, as met on the way: what an epoch must bring to be followed by another.
+_LEAST_EPOCHS, _MOST_EPOCHS = 3, 30
+# Of the objective, as met on the way: what an epoch must bring to be followed by another, where a
+# step of Prox-QN costs as much as one.
 _LEAST_FALL = 0.03
-_FALL_IF_DENSE = 0.015  # where a step of Prox-QN costs as much as an epoch
-_DENSE = 0.5  # weights that are not zero, for each row
+_EPOCHS_A_STEP = 8.0  # for each weight off zero that a row has; more if they are many:
+_CACHED = 5e5  # weights
 
 
 def by_stochastic_steps(standing: Standing, seed: int) -> SparseVector | None:
@@ -58,12 +59,16 @@ def _epochs(steps: StochasticSteps, n_rows: int, standing: Standing, seed: int) 
         loss = steps.epoch(seed + epoch)
         weights = steps.weights()
         objective = loss + standing.penalty.value(weights)
-        dense = len(weights.values) > _DENSE * n_rows
-        least = _FALL_IF_DENSE if dense else _LEAST_FALL
+        least = _LEAST_FALL / max(_epochs_a_step(len(weights.values), n_rows), 1.0)
         if epoch + 1 >= _LEAST_EPOCHS and objective > (1.0 - least) * before:
             break
         before = objective
     return weights
+
+
+def _epochs_a_step(nnz: int, n_rows: int) -> float:
+    """Return what a step of Prox-QN costs, in epochs: its inner problem visits every weight."""
+    return _EPOCHS_A_STEP * nnz / n_rows * (1.0 + nnz / _CACHED)
 
 
 def pays(offer: StochasticOffer, oracle: Oracle) -> bool:
