@@ -164,7 +164,7 @@ def test_jsonl():
         (read_conllu, b"1\ta\n", "bad, line 1: expected 10 tab-separated columns, got 2"),
         (read_conllu, b"x" + b"\t_" * 9, "bad, line 1: expected an ID such as 3, 3-4 or 5.1"),
         (read_crfsuite, b"O\ta\nO\ta:b:1\n", r"bad, line 2: expected a number after .*'b:1'"),
-        (read_crfsuite, b"O\ta:\n", "bad, line 1: expected a number after the colon of 'a:'"),
+        (read_crfsuite, b"O\ta:\n", "bad, line 1: expected a finite number after the colon of 'a:'"),
         (read_crfsuite, b"\ta\n", "bad, line 1: expected a label before the first tab"),
         (read_crfsuite, b"@weight:x\n", "bad, line 1: expected a number after"),
         (read_jsonl, b"[]\n{", "bad, line 2: expected JSON: Expecting property name"),
@@ -176,7 +176,7 @@ def test_jsonl():
         ),
         (read_jsonl, b'{"tokens": ["a"], "labels": []}', "as many labels as tokens, got 0 and 1"),
         (read_jsonl, b'{"tokens": ["a"], "labels": [1]}', "array of strings under 'labels'"),
-        (read_jsonl, b'{"tokens": [], "weight": "x"}', "a number under 'weight', got 'x'"),
+        (read_jsonl, b'{"tokens": [], "weight": "x"}', "a finite number under 'weight', got 'x'"),
         (read_jsonl, b'[{"a": NaN}]', "bad, line 1: expected finite numbers, got NaN"),
     ],
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from proxqn.features.items import expand_item
 from proxqn.features.sequence_record import SequenceRecord
-from proxqn.io.readers.record import DataFileError, Source, numbered_lines, source_name
+from proxqn.io.readers.record import DataFileError, Source, finite, numbered_lines, source_name
 
 __all__ = ["read_crfsuite", "write_crfsuite"]
 
@@ -66,10 +66,10 @@ def _attributes(fields: Iterable[str], name: str, n: int) -> dict[str, float]:
 
 def _value(number: str, text: str, name: str, n: int) -> float:
     try:
-        return float(number)
+        return finite(number)
     except ValueError:
         problem = (
-            f"expected a number after the colon of {text!r}, got {number!r}; "
+            f"expected a finite number after the colon of {text!r:.60}, got {number!r:.60}; "
             "write \\: for a colon that belongs to the name"
         )
         raise DataFileError(name, n, problem) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -49,6 +50,8 @@ def _parse(line: str, name: str, n: int) -> Any:
     except json.JSONDecodeError as error:
         problem = f"expected JSON: {error.msg} at column {error.colno}"
         raise DataFileError(name, n, problem) from None
+    except ValueError:  # Python reads no whole number of thousands of digits
+        raise DataFileError(name, n, "expected numbers of at most 4,300 digits") from None
     except RecursionError:
         raise DataFileError(name, n, "expected a sequence, got JSON nested too deeply") from None
 
@@ -64,8 +67,9 @@ def _record(value: Any, tokens: str, labels: str | None, name: str, n: int) -> S
         raise DataFileError(name, n, problem)
     known = None if labels is None else value.get(labels)
     weight = value.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise DataFileError(name, n, f"expected a number under 'weight', got {weight!r:.60}")
+    plain = isinstance(weight, int | float) and not isinstance(weight, bool)
+    if not plain or not abs(weight) <= sys.float_info.max:
+        raise DataFileError(name, n, f"expected a finite number under 'weight', got {weight!r:.60}")
     if known is None:
         return SequenceRecord(items, None, n, float(weight))
     if not isinstance(known, list) or not all(isinstance(label, str) for label in known):

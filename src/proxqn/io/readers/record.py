@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from functools import partial
+from typing import BinaryIO, Final
 
-__all__ = ["DataFileError", "Source", "numbered_lines", "source_name"]
+__all__ = ["DataFileError", "Source", "finite", "numbered_lines", "source_name"]
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, ``-`` for standard input, or an open binary file; gzip is recognised by its bytes."""
@@ -31,6 +34,17 @@ class DataFileError(ValueError):
         self.source = source
         self.line = line
         super().__init__(f"{source}{f', line {line}' if line else ''}: {problem}")
+
+
+_LONGEST: Final = 32 << 20  # bytes of a line: what is packed may have one without end
+
+
+def finite(number: str) -> float:
+    """Return the number that a text is; ValueError where it is none, or not finite."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(number)
+    return value
 
 
 def source_name(source: Source) -> str:
@@ -73,7 +87,9 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
     n = 0
     try:
         with _opened(source) as file, _unpacked(file) as plain:
-            for n, raw in enumerate(plain, 1):
+            for n, raw in enumerate(iter(partial(plain.readline, _LONGEST + 1), b""), 1):
+                if len(raw) > _LONGEST:
+                    raise DataFileError(name, n, f"expected a line of at most {_LONGEST:,} bytes")
                 line = raw.decode(encoding)
                 if n == 1:
                     line = line.removeprefix("\ufeff")  # a byte-order mark
@@ -81,7 +97,7 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
     except UnicodeDecodeError as error:
         problem = f"expected {encoding} text, but byte {error.start + 1} of the line is not"
         raise DataFileError(name, n, problem) from None
-    except (gzip.BadGzipFile, EOFError, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
             raise
         raise DataFileError(name, n + 1, f"cannot read on: {error}") from None
