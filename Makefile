@@ -42,7 +42,8 @@ test: lint
 fuzz: $(STAMP)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(shell grep -rl hypothesis tests --include='test_*.py')
 
-FUZZED ?= chain tree checkpoint crfsuite wapiti crfpp crfpp-text
+FUZZED ?= chain tree checkpoint crfsuite wapiti crfpp crfpp-text columns conllu attributes jsonl svmlight \
+          hierarchy templates patterns
 fuzz-files: $(STAMP)
 	for kind in $(or $(KIND),$(FUZZED)); do \
 	  $(BIN)/python -m tests.fuzz $$kind --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2) --seed $(or $(SEED),0) \

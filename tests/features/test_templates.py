@@ -1,8 +1,11 @@
 """Templates: CRF++'s documented examples, Wapiti's commands, messages."""
 
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
 
 from proxqn.features.template_regex import compile_wapiti_regex
 from proxqn.features.templates import TemplateError, Templates
@@ -81,8 +84,26 @@ def test_expansion(template, feature):
     ],
 )
 def test_wapiti_regular_expressions(pattern, text, found):
-    match = compile_wapiti_regex(pattern).search(text)
-    assert (match and match.group()) == found
+    regex = compile_wapiti_regex(pattern)
+    assert regex.search(text) == found
+    assert regex.search_each_place_once(text) == found
+
+
+@given(st.text("ab.*?^$\\d1", max_size=9), st.text("ab1é", max_size=9), st.booleans())
+def test_both_ways_to_match_agree(pattern, text, ascii_only):
+    try:
+        regex = compile_wapiti_regex(pattern, ascii_only=ascii_only)
+    except ValueError:
+        reject()
+    assert regex.search(text) == regex.search_each_place_once(text)
+
+
+@pytest.mark.parametrize("pattern", [".*" * 40 + "x", ".?" * 60 + "x", "a*" * 30 + "b", "^.*.*.*$"])
+def test_patterns_made_to_harm_take_no_time(pattern):
+    begin = time.process_time()
+    for template in (f'U:%m[0,0,"{pattern}"]', f'U:%t[0,0,"{pattern}"]'):
+        Templates.parse(template)[0].expand([["a" * 1000]], 0)
+    assert time.process_time() - begin < 1.0
 
 
 def test_chunking_templates_are_those_of_crfpp():

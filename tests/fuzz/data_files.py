@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ _FIT_EVERY = 50  # mutants: a fit takes longer than all the rest
 
 @cache
 def _place() -> Path:
-    """Return where mutants are written for readers that take a path: in memory, if there is such."""
+    """Return where mutants are written for readers that take a path: in memory, if it can be."""
     memory = Path("/dev/shm")
     folder = memory if os.access(memory, os.W_OK) else None
     return Path(tempfile.mkdtemp(prefix="proxqn-fuzz-", dir=folder))
@@ -74,10 +75,8 @@ def _sequences(format: str) -> Callable[[bytes], None]:
 
 
 def _fit(model: Any, *data: Any) -> None:
-    try:
+    with suppress(TypeError, ValueError):  # one class only, and the like
         model.fit(*data)
-    except (TypeError, ValueError):
-        pass  # one class only, and the like
 
 
 _COLUMNS = b"The DT B-NP\ndog NN I-NP\nbarks VBZ B-VP\n\nNa\xc3\xafve JJ B-NP\n. . O\n"
@@ -153,42 +152,91 @@ _TEMPLATES = (
     b"U04:%X[0,0]\nU05:%x[@-1,0]\n# a comment\nB\nB01:%x[0,1]\n*40:%x[0,0]\n"
 )
 _GRAMMAR = (
-    b"U", b"B", b"*", b"%x", b"%t", b"%m", b"%X", b"%", b"[", b"]", b"[0,0]", b"[-1,0]", b"[@1,0]",
-    b"[@0,0]", b"[99999,0]", b"[-999,0]", b"[0,9999]", b"[0,0", b',"', b'"]', b'"', b"^", b"$", b"*",
-    b"?", b".", b".*", b".?", b"\\", b"\\d", b"\\u", b"\\w", b"\\\\", b'\\"', b".*" * 40 + b"x", b".?" * 60,
-    b"a*" * 30 + b"b", b"\\u\\l*" * 9, b"(", b")", b"|", b"+", b"{9}",
+    b"U", b"B", b"*", b"%x", b"%t", b"%m", b"%X", b"%", b"[", b"]", b"[0,0]", b"[-1,0]",
+    b"[@1,0]", b"[@0,0]", b"[99999,0]", b"[-999,0]", b"[0,9999]", b"[0,0", b',"', b'"]', b'"',
+    b"^", b"$", b"*", b"?", b".", b".*", b".?", b"\\", b"\\d", b"\\u", b"\\w", b"\\\\", b'\\"',
+    b".*" * 40 + b"x", b".?" * 60, b"a*" * 30 + b"b", b"\\u\\l*" * 9, b"(", b")", b"|", b"+",
+    b"{9}",
 )  # fmt: skip
 
 _DATA = (DataFileError, TemplateError)
 
 KINDS = {
     "columns": Kind(
-        lambda: [_COLUMNS], _sequences("columns"), _DATA,
+        lambda: [_COLUMNS],
+        _sequences("columns"),
+        _DATA,
         word_changer(b"-DOCSTART-", b"B-NP", b"NN NN", b"O", b"The DT B-NP\n"),
     ),
     "conllu": Kind(
-        lambda: [_CONLLU], _sequences("conllu"), _DATA,
+        lambda: [_CONLLU],
+        _sequences("conllu"),
+        _DATA,
         word_changer(b"_", b"1-2", b"2.1", b"1-", b"-1", b"0", b"# newdoc", b"NOUN", b"\t_" * 9),
     ),
     "attributes": Kind(
-        lambda: [_ATTRIBUTES], _sequences("crfsuite"), _DATA,
-        word_changer(b"@weight:", b"@weight:-1", b"@weight:nan", b"@eof", b"\\:", b":0", b"w=", b"\\" * 501),
+        lambda: [_ATTRIBUTES],
+        _sequences("crfsuite"),
+        _DATA,
+        word_changer(
+            b"@weight:", b"@weight:-1", b"@weight:nan", b"@eof", b"\\:", b":0", b"w=", b"\\" * 501
+        ),
     ),
     "jsonl": Kind(
-        lambda: [_JSONL], _sequences("jsonl"), _DATA,
-        word_changer(b"{", b"}", b"[", b"]", b'"', b'"tokens"', b'"labels"', b'"weight"', b"null", b"true",
-                     b"NaN", b"Infinity", b"\\ud800", b"\\u0000", b"[" * 3000, b'{"a":' * 3000, b"[]", b"{}",
-                     b'{"tokens": [], "labels": []}', b"-1", b"1e999", b"1" + b"0" * 400),
+        lambda: [_JSONL],
+        _sequences("jsonl"),
+        _DATA,
+        word_changer(
+            b"{",
+            b"}",
+            b"[",
+            b"]",
+            b'"',
+            b'"tokens"',
+            b'"labels"',
+            b'"weight"',
+            b"null",
+            b"true",
+            b"NaN",
+            b"Infinity",
+            b"\\ud800",
+            b"\\u0000",
+            b"[" * 3000,
+            b'{"a":' * 3000,
+            b"[]",
+            b"{}",
+            b'{"tokens": [], "labels": []}',
+            b"-1",
+            b"1e999",
+            b"1" + b"0" * 400,
+        ),
     ),
     "svmlight": Kind(
-        lambda: [_SVMLIGHT], _samples, _DATA,
-        word_changer(b"1:1", b"0:0", b"2147483646:1", b"2147483647:1", b"-1:1", b"1:nan", b"1:", b":1", b"qid:1",
-                     b"cat,dog", b"1:1 " * 999),
+        lambda: [_SVMLIGHT],
+        _samples,
+        _DATA,
+        word_changer(
+            b"1:1",
+            b"0:0",
+            b"2147483646:1",
+            b"2147483647:1",
+            b"-1:1",
+            b"1:nan",
+            b"1:",
+            b":1",
+            b"qid:1",
+            b"cat,dog",
+            b"1:1 " * 999,
+        ),
     ),
     "hierarchy": Kind(
-        lambda: [_PATHS], _hierarchy, _DATA,
-        word_changer(b"animal", b"pet", b"cat", b"<root>", b"oak plant", b"a b c d e f g h i j k", b"\n"),
+        lambda: [_PATHS],
+        _hierarchy,
+        _DATA,
+        word_changer(
+            b"animal", b"pet", b"cat", b"<root>", b"oak plant", b"a b c d e f g h i j k", b"\n"
+        ),
     ),
     "templates": Kind(lambda: [_TEMPLATES], _templates("crfpp"), _DATA, word_changer(*_GRAMMAR)),
     "patterns": Kind(lambda: [_TEMPLATES], _templates("wapiti"), _DATA, word_changer(*_GRAMMAR)),
-}  # fmt: skip
+}

@@ -19,7 +19,7 @@ import re
 from enum import Enum
 
 from proxqn.features.byte_text import bytes_of, text_of
-from proxqn.features.template_regex import compile_wapiti_regex
+from proxqn.features.template_regex import WapitiRegex, compile_wapiti_regex
 
 __all__ = ["Dialect"]
 
@@ -56,18 +56,20 @@ class Dialect(Enum):
         stripped = written.partition("#")[0].strip()
         return stripped[:1].lower() + stripped[1:]
 
-    def regex(self, pattern: str) -> re.Pattern[str]:
+    def regex(self, pattern: str) -> WapitiRegex:
         """Regular expression of a command; a bytewise one is for text of one character a byte."""
         if self is Dialect.CRFPP:
             return compile_wapiti_regex(pattern)
         return compile_wapiti_regex(_as_latin(pattern), ascii_only=True)
 
-    def search(self, pattern: re.Pattern[str], text: str) -> str | None:
-        """Text that a pattern matches."""
+    def search(self, pattern: WapitiRegex | re.Pattern[str], text: str) -> str | None:
+        """Text that a pattern matches; one of Python's own is in a pickle of version 0.1."""
         found = pattern.search(text if self is Dialect.CRFPP else _as_latin(text))
-        if found is None:
-            return None
-        return found[0] if self is Dialect.CRFPP else text_of(found[0].encode("latin-1"))
+        if isinstance(found, re.Match):
+            found = found[0]
+        if found is None or self is Dialect.CRFPP:
+            return found
+        return text_of(found.encode("latin-1"))
 
     def lower(self, text: str) -> str:
         """Text in lower case."""

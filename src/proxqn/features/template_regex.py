@@ -17,15 +17,100 @@ ASCII's letters alone, so that text of one character a byte is matched as Wapiti
 from __future__ import annotations
 
 import functools
+import math
 import re
 import sys
+from dataclasses import dataclass, field
 from itertools import groupby
+from typing import final
 
-__all__ = ["compile_wapiti_regex"]
+__all__ = ["WapitiRegex", "compile_wapiti_regex"]
 
 
-def compile_wapiti_regex(pattern: str, *, ascii_only: bool = False) -> re.Pattern[str]:
-    r"""Compile a pattern of a ``%t`` or ``%m`` command.
+@final
+@dataclass(frozen=True, slots=True)
+class WapitiRegex:
+    """A pattern of a ``%t`` or ``%m`` command.
+
+    Python's ``re`` tries all ways to share a text among ``.*.*.*``, which a pattern made to harm
+    turns into hours. So it is asked where there are few ways; elsewhere each pair of a part of the
+    pattern and a place in the text is looked at once, to the same result.
+
+    Attributes
+    ----------
+    text : str
+        As written.
+    flags : re.RegexFlag
+        Of its classes.
+    parts : tuple of (str, str)
+        A class of characters, as Python writes it, and how often: ``""``, ``"*"`` or ``"?"``.
+    at_start, at_end : bool
+        Whether it is anchored there.
+    """
+
+    text: str
+    flags: re.RegexFlag
+    parts: tuple[tuple[str, str], ...] = field(repr=False, compare=False)
+    at_start: bool = field(repr=False, compare=False)
+    at_end: bool = field(repr=False, compare=False)
+    _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _longest: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        often = {"*": "*?"}  # Wapiti takes the shortest match
+        body = "".join(characters + often.get(times, times) for characters, times in self.parts)
+        start, end = r"\A" * self.at_start, r"\Z" * self.at_end
+        object.__setattr__(self, "_compiled", re.compile(f"{start}{body}{end}", self.flags))
+        object.__setattr__(self, "_longest", self._longest_of_few_ways())
+
+    def search(self, text: str) -> str | None:
+        """Return the first text that matches, None where there is none."""
+        if len(text) > self._longest:
+            return self.search_each_place_once(text)
+        found = self._compiled.search(text)
+        return None if found is None else found[0]
+
+    def _longest_of_few_ways(self) -> float:
+        """Return the size of text on which the pattern can be laid in few ways."""
+        times = [often for _, often in self.parts]
+        places = times.count("*") + (not self.at_start)  # each is anywhere in the text
+        ways = _FEW_WAYS / 2.0 ** min(times.count("?"), 900)
+        return ways ** (1.0 / places) - 1.0 if places else math.inf if ways >= 1.0 else -1.0
+
+    def search_each_place_once(self, text: str) -> str | None:
+        """Do the same in time proportional to the lengths of pattern and text."""
+        n = len(text)
+        # ends[p]: where the rest of the pattern ends if it begins at p; -1 where it does not match
+        ends = [-1] * n + [n] if self.at_end else list(range(n + 1))
+        for characters, often in reversed(self.parts):
+            fits = bytearray(n)
+            for found in _compiled_class(characters, self.flags).finditer(text):
+                fits[found.start()] = True
+            behind = [ends[p + 1] if fits[p] else -1 for p in range(n)]
+            if often == "":
+                ends = [*behind, -1]
+            elif often == "?":  # with the character if it can be
+                ends[:-1] = [b if b >= 0 else e for b, e in zip(behind, ends, strict=False)]
+            else:  # as few as possible
+                for p in range(n - 1, -1, -1):
+                    if ends[p] < 0 and fits[p]:
+                        ends[p] = ends[p + 1]
+        for begin, end in enumerate(ends[:1] if self.at_start else ends):
+            if end >= 0:
+                return text[begin:end]
+        return None
+
+
+_FEW_WAYS = 1e5  # a millisecond or two
+
+
+@functools.lru_cache(1000)
+def _compiled_class(characters: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile(characters, flags)
+
+
+def compile_wapiti_regex(pattern: str, *, ascii_only: bool = False) -> WapitiRegex:
+    r"""Read a pattern of a ``%t`` or ``%m`` command.
 
     Raises
     ------
@@ -34,26 +119,23 @@ def compile_wapiti_regex(pattern: str, *, ascii_only: bool = False) -> re.Patter
 
     Examples
     --------
-    >>> compile_wapiti_regex(r"^\u\l*$").search("Paris") is not None
-    True
-    >>> compile_wapiti_regex("^.?.?.?").search("Paris").group()
+    >>> compile_wapiti_regex(r"^\u\l*$").search("Paris")
+    'Paris'
+    >>> compile_wapiti_regex("^.?.?.?").search("Paris")
     'Par'
     """
     body = pattern.removeprefix("^")
-    anchored_end = body.endswith("$") and not _is_escaped(body, len(body) - 1)
-    body = body[:-1] if anchored_end else body
-    parts = [r"\A"] if pattern.startswith("^") else []
+    at_end = body.endswith("$") and not _is_escaped(body, len(body) - 1)
+    body = body[:-1] if at_end else body
+    parts: list[tuple[str, str]] = []
     at = 0
     while at < len(body):
         one, at = _one_character(body, at, ascii_only=ascii_only)
-        if body[at : at + 1] == "*":
-            one, at = one + "*?", at + 1  # Wapiti takes the shortest match
-        elif body[at : at + 1] == "?":
-            one, at = one + "?", at + 1
-        parts.append(one)
-    if anchored_end:
-        parts.append(r"\Z")
-    return re.compile("".join(parts), re.DOTALL | (re.ASCII if ascii_only else re.NOFLAG))
+        often = body[at : at + 1] if body[at : at + 1] in ("*", "?") else ""
+        parts.append((one, often))
+        at += len(often)
+    flags = re.DOTALL | (re.ASCII if ascii_only else re.NOFLAG)
+    return WapitiRegex(pattern, flags, tuple(parts), pattern.startswith("^"), at_end)
 
 
 def _is_escaped(text: str, at: int) -> bool:

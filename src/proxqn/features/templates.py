@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import NoReturn, Self, overload
 
 from proxqn.features.template_dialect import Dialect
+from proxqn.features.template_regex import WapitiRegex
 
 __all__ = ["Command", "Template", "TemplateError", "Templates"]
 
@@ -55,7 +56,7 @@ class Command:
         Whether the result is put into lower case.
     absolute : bool
         Whether ``row`` counts from the ends of the sequence.
-    pattern : re.Pattern or None
+    pattern : WapitiRegex or None
         The regular expression of 't' and 'm'.
     dialect : Dialect
         Whose command it is.
@@ -66,7 +67,7 @@ class Command:
     column: int
     fold: bool = False
     absolute: bool = False
-    pattern: re.Pattern[str] | None = None
+    pattern: WapitiRegex | None = None
     dialect: Dialect = Dialect.CRFPP
 
     def position(self, t: int, length: int) -> int:

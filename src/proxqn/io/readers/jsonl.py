@@ -47,6 +47,8 @@ def _parse(line: str, name: str, n: int) -> Any:
 
     try:
         return json.loads(line, parse_constant=refuse)
+    except DataFileError:
+        raise
     except json.JSONDecodeError as error:
         problem = f"expected JSON: {error.msg} at column {error.colno}"
         raise DataFileError(name, n, problem) from None
