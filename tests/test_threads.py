@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,11 +58,8 @@ def test_they_are_with_a_penalty_of_each_weight_s_own():
         assert fit(n_jobs, ProxQN(), **penalty) == alone
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_threads_work_after_a_fork():
-    """Threads were used in the parent first: an OpenMP runtime would hang in the child here."""
-    parent = fit(2, ProxQN())
+def in_a_child(work):
+    """Return what ``work()`` returns in a process of its own, forked from this one."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:  # no pytest in here: only work, write, and leave
@@ -68,7 +67,7 @@ def test_threads_work_after_a_fork():
         try:
             os.close(read)
             with os.fdopen(write, "wb") as pipe:
-                pickle.dump(fit(2, ProxQN()), pipe)
+                pickle.dump(work(), pipe)
             status = 0
         finally:
             os._exit(status)
@@ -77,7 +76,38 @@ def test_threads_work_after_a_fork():
         answer = pipe.read()
     _, status = os.waitpid(child, 0)
     assert status == 0
-    assert pickle.loads(answer) == parent
+    return pickle.loads(answer)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_threads_work_after_a_fork():
+    """Threads were used in the parent first: an OpenMP runtime would hang in the child here."""
+    parent = fit(2, ProxQN())
+    assert in_a_child(lambda: fit(2, ProxQN())) == parent
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_where_no_thread_can_be_made_the_bits_are_the_same():
+    """Room for a fit, and not for a thread's stack but those that the parent's threads left."""
+
+    def without_room():
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        room = pages * resource.getpagesize() + threading_stack() // 2
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
+        return fit(16, ProxQN()), len(os.listdir("/proc/self/task"))
+
+    expected = fit(1, ProxQN())
+    found, n_threads = in_a_child(without_room)
+    assert found == expected
+    assert n_threads < 16
+
+
+def threading_stack() -> int:
+    """Return the bytes of address space that a new thread takes."""
+    size, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return size if 0 < size < 1 << 30 else 8 << 20
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc on this system")

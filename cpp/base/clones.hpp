@@ -6,9 +6,11 @@
 #pragma once
 
 // Inline so that a unit compiles only those that it calls; a function with clones is never inlined.
-// PROXQN_ONE_TARGET is for those who change kernels and build often (CMakeLists.txt).
+// PROXQN_ONE_LEVEL is for those who change kernels and build often, or prove each kind (CMakeLists.txt).
 #if defined(PROXQN_ONE_TARGET)
 #define PROXQN_CLONES inline __attribute__((target(PROXQN_ONE_TARGET), flatten))
+#elif defined(PROXQN_ONE_LEVEL)
+#define PROXQN_CLONES inline __attribute__((flatten))
 #elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define PROXQN_CLONES \
   inline __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
@@ -22,6 +24,17 @@
 
 namespace proxqn::base {
 
+// Calls functions with clones that may throw: for want of memory, most of them. GCC (12 at least) believes
+// that none of them ever throws, and so an exception ends the process in a caller that has anything to
+// clean up. Here is nothing to clean up, and callers cannot see that there is only such a call.
+template <class Body>
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((noipa))
+#endif
+decltype(auto) may_throw(const Body& body) {
+  return body();
+}
+
 // What PROXQN_CLONES choose by: bytes of this processor's registers. GCC takes comparisons of wider
 // vectors apart lane by lane, 9 ns a maximum for 0.2, so loops over them are of vectors as wide as these.
 inline int register_bytes() {
@@ -31,7 +44,13 @@ inline int register_bytes() {
       has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512cd");
-  return has_v4 ? 64 : has_v3 ? 32 : 16;
+  const int at_hand = has_v4 ? 64 : has_v3 ? 32 : 16;
+#if defined(PROXQN_ONE_LEVEL)
+  constexpr int compiled_for = PROXQN_ONE_LEVEL == 4 ? 64 : PROXQN_ONE_LEVEL == 3 ? 32 : 16;
+  return compiled_for < at_hand ? compiled_for : at_hand;
+#else
+  return at_hand;
+#endif
 #else
   return 16;
 #endif

@@ -2,11 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 namespace proxqn::base {
 
@@ -58,6 +63,16 @@ class Helper {
   int job_ = 0;
 };
 
+// Makes n of what begins a thread, or as many as the system has threads and memory for.
+template <class Threads, class Make>
+static void make_up_to(Threads& threads, int n, const Make& make) {
+  try {
+    threads.reserve(n);  // so that nothing is lost that has begun
+    while (static_cast<int>(threads.size()) < n) threads.push_back(make(threads.size()));
+  } catch (const std::system_error&) {  // no more threads
+  } catch (const std::bad_alloc&) {}
+}
+
 // The helpers of a process; never destroyed, as they never end.
 struct Team {
   const pid_t process = getpid();
@@ -75,20 +90,19 @@ struct Team {
   }
 };
 
-// Runs work(0) here and work(1), ..., work(n_jobs - 1) on other threads.
 void run_together(int n_jobs, const Work& work) {
   Team& team = Team::get();
   if (std::unique_lock lock(team.busy, std::try_to_lock); lock) {
-    while (static_cast<int>(team.helpers.size()) < n_jobs - 1)
-      team.helpers.push_back(std::make_unique<Helper>());
-    for (int job = 1; job < n_jobs; ++job) team.helpers[job - 1]->start(work, job);
+    make_up_to(team.helpers, n_jobs - 1, [](std::size_t) { return std::make_unique<Helper>(); });
+    const int n = std::min(n_jobs - 1, static_cast<int>(team.helpers.size()));
+    for (int i = 0; i < n; ++i) team.helpers[i]->start(work, i + 1);
     work(0);
-    for (int job = 1; job < n_jobs; ++job) team.helpers[job - 1]->finish();
+    for (int i = 0; i < n; ++i) team.helpers[i]->finish();
     return;
   }
   std::vector<std::thread> threads;
-  threads.reserve(n_jobs - 1);
-  for (int job = 1; job < n_jobs; ++job) threads.emplace_back(work, job);
+  make_up_to(threads, n_jobs - 1,
+             [&](std::size_t i) { return std::thread(std::cref(work), static_cast<int>(i) + 1); });
   work(0);
   for (auto& thread : threads) thread.join();
 }

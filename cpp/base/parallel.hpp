@@ -22,7 +22,8 @@ inline int jobs_for(std::int64_t work, int n_jobs) { return work < kWorthThreads
 
 using Work = std::function<void(int)>;  // of a job
 
-// Runs work(0) here and work(1), ..., work(n_jobs - 1) on other threads.
+// Runs work(0) here and work(1), ..., work(n_jobs - 1) on other threads, as far as there are any: a job
+// must do what those without a thread leave.
 void run_together(int n_jobs, const Work& work);
 
 template <class Body>

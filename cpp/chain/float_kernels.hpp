@@ -9,8 +9,8 @@
 #include "chain/transitions.hpp"
 
 // Which kinds there are.
-#if defined(PROXQN_ONE_TARGET)
-#define PROXQN_HAS_PLAIN 0
+#if defined(PROXQN_ONE_LEVEL)
+#define PROXQN_HAS_PLAIN (PROXQN_ONE_LEVEL == 1)
 #define PROXQN_HAS_V3 (PROXQN_ONE_LEVEL == 3)
 #define PROXQN_HAS_V4 (PROXQN_ONE_LEVEL == 4)
 #elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -92,8 +92,9 @@ void viterbi(const Chain& c, int n_jobs, std::int32_t* path) {
   auto lambda = scratch(L * Lp);
   for (std::int64_t i = 0; i < L; ++i)
     std::copy(c.transitions + i * L, c.transitions + (i + 1) * L, lambda.get() + i * Lp);
-  parallel_for(c.n_chunks, n_jobs,
-               [&](std::int64_t chunk) { viterbi_chunk(c, lambda.get(), Lp, chunk, path); });
+  parallel_for(c.n_chunks, n_jobs, [&](std::int64_t chunk) {
+    may_throw([&] { viterbi_chunk(c, lambda.get(), Lp, chunk, path); });
+  });
 }
 
 }  // namespace proxqn::chain

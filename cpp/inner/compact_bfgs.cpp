@@ -120,8 +120,10 @@ void memory_rows(const double* S, const double* Y, const double* D, std::int64_t
                  double* diagonal) {
   constexpr std::int64_t some = 32 * kLanes;
   parallel_for((n + some - 1) / some, jobs_for(m * m * n, n_jobs), [&](std::int64_t i) {
-    fill_some(S, Y, D, m, n, i * some, std::min(n, (i + 1) * some), gamma, small, width, rows,
-              diagonal);
+    may_throw([&] {
+      fill_some(S, Y, D, m, n, i * some, std::min(n, (i + 1) * some), gamma, small, width, rows,
+                diagonal);
+    });
   });
 }
 

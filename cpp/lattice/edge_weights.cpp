@@ -150,8 +150,10 @@ void edge_gradient(const Edges& d, const EdgeScores& s, const LatticeRows& r,
   groups.push_back(n);
   parallel_for(n_groups, n_jobs, [&](std::int64_t k) {
     const std::int64_t first = groups[k];
-    edge_column_pairs(d, s, r, m.data(), coordinates[first] / size, pairs.data() + first,
-                      groups[k + 1] - first, out + first);
+    may_throw([&] {
+      edge_column_pairs(d, s, r, m.data(), coordinates[first] / size, pairs.data() + first,
+                        groups[k + 1] - first, out + first);
+    });
   });
 }
 
@@ -177,7 +179,7 @@ static void edge_sweep_range(const Edges& d, const EdgeScores& s, const LatticeR
       out.see(at, g, threshold);
     };
     if (!admitted) {
-      edge_column_all(d, s, r, m, c, sums.get(), all.get());
+      may_throw([&] { edge_column_all(d, s, r, m, c, sums.get(), all.get()); });
       for (std::int64_t p = 0; p < size; ++p) keep(p, all[p / L * Lp + p % L]);
       continue;
     }
@@ -187,11 +189,11 @@ static void edge_sweep_range(const Edges& d, const EdgeScores& s, const LatticeR
     for (const auto* p = from; p < to; ++p) pairs.push_back(*p - c * size);
     const auto n = static_cast<std::int64_t>(pairs.size());
     if (n > L) {  // then the vectorised sum over all pairs is faster
-      edge_column_all(d, s, r, m, c, sums.get(), all.get());
+      may_throw([&] { edge_column_all(d, s, r, m, c, sums.get(), all.get()); });
       for (const std::int64_t p : pairs) keep(p, all[p / L * Lp + p % L]);
     } else {
       found.resize(n);
-      edge_column_pairs(d, s, r, m, c, pairs.data(), n, found.data());
+      may_throw([&] { edge_column_pairs(d, s, r, m, c, pairs.data(), n, found.data()); });
       for (std::int64_t q = 0; q < n; ++q) keep(pairs[q], found[q]);
     }
   }

@@ -186,7 +186,7 @@ PROXQN_CLONES void forward_chunk(const Lattice& l, std::int64_t chunk, double* l
 
 void forward(const Lattice& l, int n_jobs, double* losses) {
   parallel_for(l.chain.n_chunks, n_jobs,
-               [&](std::int64_t chunk) { forward_chunk(l, chunk, losses); });
+               [&](std::int64_t chunk) { may_throw([&] { forward_chunk(l, chunk, losses); }); });
 }
 
 // --- backward ------------------------------------------------------------------------------------
@@ -283,8 +283,9 @@ PROXQN_CLONES void backward_chunk(const Lattice& l, std::int64_t chunk, double* 
 void backward(const Lattice& l, int n_jobs, double* pairs) {
   const std::int64_t L = l.chain.n_labels, Lp = whole_eights(L), size = L * Lp;
   std::vector<double> parts(l.chain.n_chunks * size, 0.0);
-  parallel_for(l.chain.n_chunks, n_jobs,
-               [&](std::int64_t chunk) { backward_chunk(l, chunk, parts.data() + chunk * size); });
+  parallel_for(l.chain.n_chunks, n_jobs, [&](std::int64_t chunk) {
+    may_throw([&] { backward_chunk(l, chunk, parts.data() + chunk * size); });
+  });
   std::fill(pairs, pairs + L * L, 0.0);
   for (std::int64_t chunk = 0; chunk < l.chain.n_chunks; ++chunk)
     for (std::int64_t i = 0; i < L; ++i)
@@ -328,7 +329,7 @@ PROXQN_CLONES void viterbi_chunk(const Lattice& l, std::int64_t chunk, std::int3
 
 void viterbi(const Lattice& l, int n_jobs, std::int32_t* path) {
   parallel_for(l.chain.n_chunks, n_jobs,
-               [&](std::int64_t chunk) { viterbi_chunk(l, chunk, path); });
+               [&](std::int64_t chunk) { may_throw([&] { viterbi_chunk(l, chunk, path); }); });
 }
 
 }  // namespace proxqn::lattice

@@ -88,7 +88,7 @@ PartSums<S> sum_blocks(const Features& f, const BlockColumns& x, const SlotRows<
   parallel_for(x.n_parts, n_jobs, [&](std::int64_t part) {
     const std::int64_t first = part * x.n_blocks / x.n_parts * x.block;
     const std::int64_t last = std::min(x.stride, (part + 1) * x.n_blocks / x.n_parts * x.block);
-    sum_part(f, x, rows, first, last, out.part(part));
+    may_throw([&] { sum_part(f, x, rows, first, last, out.part(part)); });
   });
   return out;
 }

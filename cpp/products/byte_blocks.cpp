@@ -52,7 +52,7 @@ ByteBlocks::ByteBlocks(const Features& f, int n_jobs) {
   n_parts = std::max<std::int64_t>(
       1, std::min(n_blocks / kByteRun, kByteTasks / std::max<std::int64_t>(1, n_chunks)));
   parallel_for(n_chunks, n_jobs, [&](std::int64_t k) {
-    fill_chunk(f, columns.data() + k * kByteColumns, n_blocks, chunks[k]);
+    may_throw([&] { fill_chunk(f, columns.data() + k * kByteColumns, n_blocks, chunks[k]); });
   });
 }
 

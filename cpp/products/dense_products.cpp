@@ -152,7 +152,9 @@ static void add_scores(const DenseBlock& block, const DensePairs& pairs, const d
   const LabelWeights<typename Array::S> own(pairs, weights, block.n_columns, array.n_labels);
   const std::int64_t task = kTaskPanels * kPanelSlots;
   parallel_for((array.stride + task - 1) / task, n_jobs, [&](std::int64_t i) {
-    score_some(block, pairs, own, i * task, std::min(array.stride, (i + 1) * task), 0, array);
+    may_throw([&] {
+      score_some(block, pairs, own, i * task, std::min(array.stride, (i + 1) * task), 0, array);
+    });
   });
 }
 
@@ -175,7 +177,10 @@ void add_dense_window(const DenseBlock& block, const DensePairs& pairs, const do
                       std::int64_t n_labels, std::int64_t begin, std::int64_t end, double* out) {
   if (pairs.order.empty()) return;
   const LabelWeights<double> own(pairs, weights, block.n_columns, n_labels);
-  score_some(block, pairs, own, begin, end, begin, LabelMajor<double>{out, end - begin, n_labels});
+  may_throw([&] {
+    score_some(block, pairs, own, begin, end, begin,
+               LabelMajor<double>{out, end - begin, n_labels});
+  });
 }
 
 // --- gradient on given coordinates ---------------------------------------------------------------
@@ -260,8 +265,10 @@ static void gradient(const DenseBlock& block, const DensePairs& pairs, const Arr
   const std::int64_t n_panels = panels(array.stride), n_parts = dense_parts(n_panels, n);
   std::vector<double> sums(n_parts * n, 0.0);
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
-    sum_some(block, pairs, array, part * n_panels / n_parts, (part + 1) * n_panels / n_parts,
-             sums.data() + part * n);
+    may_throw([&] {
+      sum_some(block, pairs, array, part * n_panels / n_parts, (part + 1) * n_panels / n_parts,
+               sums.data() + part * n);
+    });
   });
   for (std::int64_t i = 0; i < n; ++i) {
     double total = 0.0;

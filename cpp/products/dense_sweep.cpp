@@ -119,8 +119,10 @@ static AllSums sum_all(const DenseBlock& block, const Array& array, int n_jobs) 
   parallel_for(n_parts, n_jobs, [&](std::int64_t part) {
     const std::int64_t first = part * n_runs / n_parts, last = (part + 1) * n_runs / n_parts;
     parts[part].assign(size, 0.0);
-    add_some(block, array, first * kRunSlots, std::min(array.stride, last * kRunSlots),
-             parts[part].data());
+    may_throw([&] {
+      add_some(block, array, first * kRunSlots, std::min(array.stride, last * kRunSlots),
+               parts[part].data());
+    });
   });
   constexpr std::int64_t some = 4096;
   parallel_for((size + some - 1) / some, n_jobs, [&](std::int64_t i) {

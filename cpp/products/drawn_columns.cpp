@@ -33,7 +33,8 @@ PROXQN_CLONES RunTokens sort_by_slot_cloned(std::int64_t n_slots, std::int64_t n
 RunTokens sort_by_slot(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot,
                        const std::int32_t* run, const std::int32_t* first,
                        const std::int32_t* second, const float* scale) {
-  return sort_by_slot_cloned(n_slots, n, slot, run, first, second, scale);
+  return may_throw(
+      [&] { return sort_by_slot_cloned(n_slots, n, slot, run, first, second, scale); });
 }
 
 // Entries of J in the order of a column's slots. Most of what is looked at is not wanted, which no
@@ -134,7 +135,7 @@ DrawnColumns drawn_columns(const Features& f, const std::int64_t* coordinates, s
     RunEntries entries;
     for (std::int64_t begin = bounds[i], end; begin < bounds[i + 1]; begin = end) {
       for (end = begin + 1; end < n && coordinates[end] / L == coordinates[begin] / L;) ++end;
-      entries.add(f, tokens, coordinates, begin, end, L);
+      may_throw([&] { entries.add(f, tokens, coordinates, begin, end, L); });
     }
     found[i] = std::move(entries.all);
     for (const auto& x : found[i]) ++J.start[x.coordinate + 1];

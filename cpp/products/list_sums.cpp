@@ -101,7 +101,9 @@ ListedSums<S> sum_listed(const Features& f, const ListedColumns& x, const SlotRo
   parallel_for(x.n_parts, n_jobs, [&](std::int64_t part) {
     const std::int64_t first = part * n_runs / x.n_parts * kListedRun;
     const std::int64_t last = std::min(x.stride, (part + 1) * n_runs / x.n_parts * kListedRun);
-    sum_listed_part(f.lists, x, rows, first, last, out.all.part(part), out.frequent.part(part));
+    may_throw([&] {
+      sum_listed_part(f.lists, x, rows, first, last, out.all.part(part), out.frequent.part(part));
+    });
   });
   return out;
 }

@@ -106,7 +106,7 @@ PROXQN_CLONES void sweep_columns(const ColumnSweep<float>& x, std::int64_t first
 template <class S>
 Sweep sweep_all(const ColumnSweep<S>& x, int n_jobs) {
   Sweep all = sweep_chunks(x.f, n_jobs, [&](std::int64_t first, std::int64_t last, Sweep& found) {
-    sweep_columns(x, first, last, found);
+    may_throw([&] { sweep_columns(x, first, last, found); });
   });
   all.left_out = x.out.largest;
   return all;

@@ -199,7 +199,7 @@ void forward(const Tree& tree, const Samples& x, const NodeScores& scores, doubl
              double* losses) {
   const std::int64_t levels = n_levels(scores);
   parallel_for(n_chunks(x.n), n_jobs, [&](std::int64_t chunk) {
-    forward_chunk(tree, x, scores, chunk, step, levels, losses);
+    may_throw([&] { forward_chunk(tree, x, scores, chunk, step, levels, losses); });
   });
 }
 
@@ -257,7 +257,7 @@ void backward(const Tree& tree, const Samples& x, NodeScores& scores, double ste
               std::int64_t stride, int n_jobs, double* residuals) {
   const std::int64_t levels = n_levels(scores);
   parallel_for(n_chunks(x.n), n_jobs, [&](std::int64_t chunk) {
-    backward_chunk(tree, x, scores, chunk, step, levels, stride, residuals);
+    may_throw([&] { backward_chunk(tree, x, scores, chunk, step, levels, stride, residuals); });
     ChunkScores& c = scores.chunks[chunk];
     for (std::size_t t = 0; t < c.score.size(); ++t) c.score[t] += step * c.change[t];
     std::fill(c.change.begin(), c.change.end(), 0.0);

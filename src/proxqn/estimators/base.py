@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import wraps
 from typing import Any, Protocol, TypeVar, cast, get_args
 
 import numpy as np
@@ -28,6 +29,7 @@ from proxqn.solvers.rivals.sgd import SGD
 from proxqn.solvers.standing import Stop
 
 Coefficients = TypeVar("Coefficients")
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 _MOST_JOBS = (
     1024  # the result does not depend on it, and threads beyond the processors gain nothing
@@ -124,6 +126,22 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
             "threads; -1 is all processors."
         )
     return min(int(effective_n_jobs(n_jobs)), _MOST_JOBS)
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Make a fit that fails, for want of memory say, leave its estimator as it was."""
+
+    @wraps(fit)
+    def whole(estimator: Any, *args: Any, **options: Any) -> Any:
+        before = vars(estimator).copy()
+        try:
+            return fit(estimator, *args, **options)
+        except BaseException:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            raise
+
+    return cast(Fit, whole)
 
 
 def solve(

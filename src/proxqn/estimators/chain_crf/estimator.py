@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxqn.estimators.base import (
+    all_or_nothing,
     check_settings,
     coefficients_of,
     keep_result,
@@ -250,6 +251,7 @@ class ChainCRF(FittedChain):
         self.random_state = random_state
         self.warm_start = warm_start
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from proxqn.estimators.base import (
+    all_or_nothing,
     check_settings,
     coefficients_of,
     keep_result,
@@ -175,6 +176,7 @@ class HierarchicalClassifier(TreePredictor):
         self.warm_start = warm_start
         self.class_weight = class_weight
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
