@@ -14,20 +14,24 @@
 #   make replicate  the paper's figures and tables (an hour; DATA=folder of the LSHTC challenge);
 #                   replicate-quick: small data, a minute. Pages in out/
 #   make lint   ruff and mypy alone
+#   make sanitize, levels, out-of-memory, coverage, mutants  proofs of the compiled code and of the tests
+#               (docs/reliability.md); each builds kernels of its own, apart from those in use
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# STRICT=1: a warning of the compiler is an error; for our own builds, whose compiler we know.
+WARNINGS := $(if $(STRICT),-C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON)
 CPP    := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inc')
 
-.PHONY: demo demo-all test fuzz fuzz-files stand-ins stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
+.PHONY: demo demo-all test sanitize levels out-of-memory coverage mutants fuzz fuzz-files stand-ins stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation replicate replicate-quick format lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja \
 	  "seqeval>=1.2"  # comes as source, whose own build needs must not be looked for in our environment
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation $(WARNINGS) -e ".[dev]"
 	touch $@
 
 demo: $(STAMP)
@@ -61,6 +65,27 @@ stand-ins: $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check "lxml>=5" "probableparsing" "doublemetaphone" "future" "nltk>=3.9"
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "probablepeople>=0.5.6"
 	$(BIN)/python -m benchmarks.stand_ins $(PARTS)
+
+# JOBS=processes, of all that follow. LEVEL=one kind of processor alone: v4, v3 or plain.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+sanitize: $(STAMP)
+	$(BIN)/python -m tests.proofs.sanitize --jobs $(JOBS) $(if $(LEVEL),--levels $(LEVEL))
+
+levels: $(STAMP)
+	$(BIN)/python -m tests.proofs.sanitize --checks none --jobs $(JOBS) $(if $(LEVEL),--levels $(LEVEL))
+
+# EVERY=each of so many allocations alone
+out-of-memory: $(STAMP)
+	$(BIN)/python -m tests.proofs.out_of_memory --jobs $(JOBS) --every $(or $(EVERY),1)
+	$(BIN)/python -m tests.proofs.out_of_memory --jobs $(JOBS) --every $(or $(EVERY),1) --lasting
+	$(BIN)/python -m tests.proofs.out_of_memory --jobs $(JOBS) --every $(or $(EVERY),1) --anyone 1024
+
+coverage: $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check "coverage>=7.6"
+	$(BIN)/python -m tests.proofs.coverage --jobs $(JOBS) --missing 30
+
+mutants: $(STAMP)
+	$(BIN)/python -m tests.proofs.mutants --jobs $(JOBS)
 
 format: $(STAMP)
 	$(BIN)/ruff format .
