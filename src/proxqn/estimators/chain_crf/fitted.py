@@ -53,8 +53,19 @@ class FittedChain(OtherPrograms, ChainPredictor):
         return model
 
     def description(self) -> Description:
-        """Return what there is to see in the fitted model."""
-        return describe(self)
+        """Return the labels' weights, the transitions, and the weights of edge features."""
+        labels, encoder = [str(label) for label in self.classes_], self.encoder_
+        named = feature_namer(getattr(self, "feature_names_in_", None), "x")
+        edges = _edges(self, labels)
+        n_edges = len(np.unique(self.edge_coef_.indices))
+        return Description(
+            labels,
+            self.coef_,
+            named if encoder is None else encoder.vocabulary.name,
+            {"labels": len(labels)} | ({"edge features": n_edges} if n_edges else {}),
+            self.transitions_,
+            edges,
+        )
 
     def to_file(self, file: ModelWriter) -> None:
         """Write what it is made of."""
@@ -65,22 +76,6 @@ class FittedChain(OtherPrograms, ChainPredictor):
         """Return the model of a file."""
         model: Self = read(cls, file)
         return model
-
-
-def describe(model: Any) -> Description:
-    """Return the labels' weights, the transitions, and the weights of edge features."""
-    labels, encoder = [str(label) for label in model.classes_], model.encoder_
-    named = feature_namer(getattr(model, "feature_names_in_", None), "x")
-    edges = _edges(model, labels)
-    n_edges = len(np.unique(model.edge_coef_.indices))
-    return Description(
-        labels,
-        model.coef_,
-        named if encoder is None else encoder.vocabulary.name,
-        {"labels": len(labels)} | ({"edge features": n_edges} if n_edges else {}),
-        model.transitions_,
-        edges,
-    )
 
 
 def _edges(model: Any, labels: list[str]) -> WeightGroup | None:
