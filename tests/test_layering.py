@@ -20,23 +20,24 @@ ALLOWED = {
     "_kernels": set(),
     "aligned_array": set(),
     "random_numbers": set(),
+    "replacing": set(),
     "problem": set(),
     "penalties": {"problem"},
     "features": {"problem", "_kernels"},
     "metrics": {"features"},
     "datasets": {"features"},
     "losses": {"problem", "aligned_array", "features", "_kernels", "random_numbers"},
-    "run": {"problem"},
+    "run": {"problem", "replacing"},
     "testing": {"problem"},
     "solvers": {"problem", "aligned_array", "run", "_kernels", "random_numbers", "_old"},
     "minimization": {"problem", "penalties", "losses", "solvers", "run"},
-    "ui": {"problem", "run"},
+    "ui": {"problem", "replacing", "run"},
     "estimators": {
         "problem", "aligned_array", "penalties", "features", "losses", "solvers", "minimization",
         "metrics", "run", "ui", "_kernels",
     },
-    "io": {"problem", "features", "solvers", "run", "estimators"},
-    "compat": {"features", "run", "estimators", "io", "_kernels"},
+    "io": {"problem", "features", "solvers", "replacing", "run", "estimators"},
+    "compat": {"features", "run", "replacing", "estimators", "io", "_kernels"},
 }  # fmt: skip
 TOP = {"__main__", "cli", "_moved", "_old"}  # may import anything below them
 

@@ -7,6 +7,7 @@ and a socket get the bytes; what cannot be written, or is an input, is refused b
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import socket
 import stat
@@ -243,6 +244,22 @@ def test_what_cannot_be_written_is_refused(cli, place, command, target):
     assert done.exit_code == code, done.stderr
     assert message in done.stderr
     assert before is None or os.lstat(place / "out").st_mode == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_disk_that_fills_up_leaves_the_old_file(cli, place, command):
+    """As RLIMIT_FSIZE makes of any disk: the write fails in its midst."""
+    (place / "out").write_bytes(b"old")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, limit[1]))
+    try:
+        done = cli(*COMMANDS[command].split(), "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert done.exit_code == 74, done.stderr
+    assert "File too large" in done.stderr
+    assert (place / "out").read_bytes() == b"old"
+    assert not list(place.glob(".*.part"))
 
 
 def test_a_checkpoint_needs_a_regular_file(cli, place):

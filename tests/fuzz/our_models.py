@@ -144,13 +144,13 @@ def mutate(data: bytes, rng: Random) -> bytes:
     parts = Parts(data)
     with np.errstate(all="ignore"):
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            rng.choice(CHANGES)(parts, rng)
+            rng.choice(CHANGES if parts.arrays else CHANGES[:1])(parts, rng)
     return parts.to_bytes(rng)
 
 
 def _change_description(parts: Parts, rng: Random) -> None:
     """Change one value anywhere in the JSON."""
-    place: Any = parts.head["meta"] if rng.random() < 0.9 else parts.head
+    place: Any = parts.head.get("meta") if rng.random() < 0.9 else parts.head
     while True:
         if isinstance(place, dict) and rng.random() < 0.05:
             place[rng.choice(NAMES)] = _hostile(rng)
@@ -246,7 +246,7 @@ def _wrap_sizes(parts: Parts, rng: Random) -> None:
 
 def _change_header(parts: Parts, rng: Random) -> None:
     """Say of an array what is not so, or of the header's own size."""
-    if rng.random() < 0.2 or not parts.arrays:
+    if rng.random() < 0.2:
         parts.size = rng.choice((0, 8, 100, 2**31, 2**63 - 1, 2**64 - 8, rng.randrange(4096)))
         return
     name = rng.choice(list(parts.arrays))

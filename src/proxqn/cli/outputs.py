@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, final
 
 from proxqn.cli.failures import OutputError
-from proxqn.io.replacing import file_mode, refused, replacing
+from proxqn.replacing import file_mode, refused, replacing
 
 STANDARD = "-"
 """Standard input or output, in place of a file."""

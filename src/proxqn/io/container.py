@@ -18,8 +18,8 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.io.replacing import write_atomically
 from proxqn.io.whole_file import ModelFileError, read_whole
+from proxqn.replacing import write_atomically
 
 __all__ = ["Arrays", "Contents", "ModelFileError", "from_bytes", "read", "to_bytes", "write"]
 

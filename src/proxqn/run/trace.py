@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from proxqn.problem.sparse import Floats
+from proxqn.replacing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,12 +91,13 @@ class Trace:
         return pd.DataFrame([row.flat() for row in self._rows])
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the trace as a CSV file."""
+        """Write the trace as a CSV file; what was there is replaced when all of it is written."""
         names = [f.name for f in fields(Row) if f.name not in ("calls", "phase_seconds")]
         rows = [row.flat() for row in self._rows]
         # A phase that begins later is in later rows alone; before, its seconds are 0.
         names = list(dict.fromkeys(name for row in rows for name in row)) if rows else names
-        with open(path, "w", newline="") as file:
-            writer = csv.DictWriter(file, names, restval=0.0)
-            writer.writeheader()
-            writer.writerows(rows)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, names, restval=0.0)
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomically(text.getvalue().encode(), path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from os import PathLike
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proxqn.replacing import write_atomically
 from proxqn.run.trace import Trace
 
 if TYPE_CHECKING:
@@ -66,7 +68,9 @@ def plot_trace(trace: Trace, path: str | PathLike[str], *, title: str = "") -> P
         figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=150)
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=150, format=target.suffix[1:] or "png")
+    write_atomically(picture.getvalue(), target)
     return target
 
 

@@ -19,6 +19,7 @@ from proxqn.io.crfsuite import CRFsuiteModel, from_bytes
 from proxqn.io.crfsuite.chain import to_chain
 from proxqn.io.crfsuite.dump import dump_lines, header_fields
 from proxqn.io.whole_file import read_whole
+from proxqn.replacing import replacing
 
 Tokens = list[Any]
 
@@ -140,8 +141,8 @@ class Tagger:
         if filename is None:
             sys.stdout.writelines(lines)
             return
-        with open(filename, "w", encoding="utf-8") as file:
-            file.writelines(lines)
+        with replacing(filename) as file:
+            file.writelines(line.encode() for line in lines)
 
     def info(self) -> ParsedDump:
         """Return what the model holds."""

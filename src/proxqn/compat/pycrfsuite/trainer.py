@@ -14,7 +14,7 @@ from proxqn.compat.pycrfsuite._logparser import TrainLogParser
 from proxqn.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, UNLIMITED, Parameters
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.io.crfsuite import to_bytes
-from proxqn.io.replacing import write_atomically
+from proxqn.replacing import write_atomically
 
 
 class BaseTrainer:

@@ -13,7 +13,7 @@ from proxqn.features.template_dialect import Dialect
 from proxqn.io.crfpp.reader import read_model
 from proxqn.io.crfpp.writer import model_bytes, model_lines
 from proxqn.io.pattern_chain import chain_of, pattern_model_of
-from proxqn.io.replacing import write_atomically
+from proxqn.replacing import write_atomically
 
 
 def read_chain(path: str | os.PathLike[str]) -> ChainCRF:

@@ -19,7 +19,7 @@ from proxqn.io.crfsuite.format import CRFsuiteModel
 from proxqn.io.crfsuite.reader import read
 from proxqn.io.crfsuite.writer import to_bytes
 from proxqn.io.imported_chain import imported_chain
-from proxqn.io.replacing import write_atomically
+from proxqn.replacing import write_atomically
 
 
 def read_chain(path: str | os.PathLike[str]) -> ChainCRF:

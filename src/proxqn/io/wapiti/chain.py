@@ -8,9 +8,9 @@ from typing import Any
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.template_dialect import Dialect
 from proxqn.io.pattern_chain import chain_of, pattern_model_of
-from proxqn.io.replacing import write_atomically
 from proxqn.io.wapiti.reader import read_model
 from proxqn.io.wapiti.writer import model_bytes
+from proxqn.replacing import write_atomically
 
 
 def read_chain(path: str | os.PathLike[str]) -> ChainCRF:
