@@ -8,8 +8,11 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
+import proxqn
+from proxqn import HierarchicalClassifier
 from proxqn.cli.streaming import batched
 
 SENTENCE = b"the D\ndog N\nsees V\n\n"
@@ -17,6 +20,32 @@ SENTENCE = b"the D\ndog N\nsees V\n\n"
 
 def command(home, *more):
     return [sys.executable, "-m", "proxqn", "predict", str(home / "model.proxqn"), "-", "-q", *more]
+
+
+SAMPLE = b"cat 1:1 3:0.5\n"
+
+
+@pytest.fixture(scope="module")
+def tree_home(tmp_path_factory):
+    """A folder with a tree for a model."""
+    X, y = np.array([[0, 1, 0, 0.5], [0, 0, 1, 0.5]] * 6), ["cat", "dog"] * 6
+    folder = tmp_path_factory.mktemp("tree")
+    proxqn.save(HierarchicalClassifier(lam=0.1).fit(X, y), folder / "model.proxqn")
+    return folder
+
+
+def test_each_sample_is_answered_before_the_next_is_sent(tree_home):
+    with subprocess.Popen(
+        command(tree_home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as process:
+        watchdog = threading.Timer(60, process.kill)
+        watchdog.start()
+        for sample, answer in ((SAMPLE, b"cat\n"), (b"2:1 3:0.5\n", b"dog\n"), (SAMPLE, b"cat\n")):
+            process.stdin.write(sample)
+            assert process.stdout.readline() == answer
+        process.stdin.close()
+        assert process.wait(30) == 0
+        watchdog.cancel()
 
 
 def test_each_sentence_is_answered_before_the_next_is_sent(home):
@@ -35,30 +64,37 @@ def test_each_sentence_is_answered_before_the_next_is_sent(home):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
-def test_a_reader_that_has_seen_enough_ends_it(home):
-    line = f"yes '{SENTENCE.decode()}' | {' '.join(command(home))} | head -n 8"
+@pytest.mark.parametrize("kind", ["chain", "tree"])
+def test_a_reader_that_has_seen_enough_ends_it(home, tree_home, kind):
+    text, model = (SENTENCE, home) if kind == "chain" else (SAMPLE, tree_home)
+    line = f"yes '{text.decode()}' | {' '.join(command(model))} | head -n 8"
     done = subprocess.run(
         ["bash", "-c", f"{line}; echo ${{PIPESTATUS[1]}}"], capture_output=True, check=True,
         timeout=60,
     )  # fmt: skip
-    assert done.stdout.splitlines()[0].startswith(b"the D ")
+    assert done.stdout.splitlines()[0].startswith(b"the D " if kind == "chain" else b"cat")
     assert done.stdout.splitlines()[-1] == b"0"
     assert done.stderr == b""
 
 
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="needs a child's largest memory")
-def test_memory_does_not_grow_with_the_input(home, tmp_path):
+@pytest.mark.parametrize("kind", ["chain", "tree"])
+def test_memory_does_not_grow_with_the_input(home, tree_home, tmp_path, kind):
+    text, last, model = SENTENCE, b"\n\n", home
+    if kind == "tree":
+        text, last, model = SAMPLE, b"cat\n", tree_home
+
     def megabytes(n):
         with subprocess.Popen(
-            command(home, "-o", str(tmp_path / "out")), stdin=subprocess.PIPE
+            command(model, "-o", str(tmp_path / "out")), stdin=subprocess.PIPE
         ) as process:
             for _ in range(n):
-                process.stdin.write(100 * SENTENCE)
+                process.stdin.write(100 * text)
             process.stdin.close()
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0
-        assert (tmp_path / "out").read_bytes().count(b"\n\n") == 100 * n
+        assert (tmp_path / "out").read_bytes().count(last) == 100 * n
         return used.ru_maxrss / 1024
 
     assert megabytes(400) < megabytes(60) + 5.0

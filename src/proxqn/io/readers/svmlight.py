@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from array import array
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Any, Self, final
 
 import numpy as np
 import scipy.sparse as sp
 
 from proxqn.io.readers.record import DataFileError, Source, numbered_lines, source_name
 
-__all__ = ["LabelledRows", "read_svmlight"]
+__all__ = ["LabelledRows", "Sample", "read_svmlight", "stream_svmlight"]
 
 _MAX_FEATURE = 2**31 - 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A line of a file: its label, None where it begins with a feature, and its features."""
+
+    label: str | None
+    columns: list[int]
+    values: list[float]
 
 
 @final
@@ -32,6 +43,25 @@ class LabelledRows:
     X: sp.csr_array
     labels: list[str | None]
 
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> Self:
+        """Put samples below each other."""
+        labels: list[str | None] = []
+        columns, values = array("i"), array("d")
+        starts = [0]
+        for sample in samples:
+            labels.append(sample.label)
+            columns.extend(sample.columns)
+            values.extend(sample.values)
+            starts.append(len(columns))
+        width = max(columns, default=0) + 1
+        entries: Any = (
+            np.array(values, np.float64), np.array(columns, np.int32), np.array(starts, np.int64)
+        )  # fmt: skip
+        X = sp.csr_array(entries, shape=(len(labels), width))
+        X.sum_duplicates()
+        return cls(X, labels)
+
 
 def read_svmlight(source: Source, *, ignore: Collection[int] = ()) -> LabelledRows:
     r"""Read a file of lines ``label feature:value …``; ``#`` begins a comment.
@@ -49,11 +79,12 @@ def read_svmlight(source: Source, *, ignore: Collection[int] = ()) -> LabelledRo
     >>> rows.labels, rows.X.toarray().tolist()
     (['cat', None], [[0.0, 0.5, 0.0, 2.0], [0.0, 0.0, 1.0, 0.0]])
     """
+    return LabelledRows.of(stream_svmlight(source, ignore=ignore))
+
+
+def stream_svmlight(source: Source, *, ignore: Collection[int] = ()) -> Iterator[Sample]:
+    """Yield the samples of a file, one by one."""
     name = source_name(source)
-    labels: list[str | None] = []
-    columns: list[int] = []
-    values: list[float] = []
-    starts = [0]
     for n, line in numbered_lines(source):
         fields = line.partition("#")[0].split()
         if not fields:
@@ -62,18 +93,9 @@ def read_svmlight(source: Source, *, ignore: Collection[int] = ()) -> LabelledRo
         if label is not None and "," in label:
             problem = f"several labels ({label}), expected one: the model picks one leaf a sample"
             raise DataFileError(name, n, problem)
-        labels.append(label)
-        for field in fields:
-            feature, value = _entry(field, name, n)
-            if feature not in ignore:
-                columns.append(feature)
-                values.append(value)
-        starts.append(len(columns))
-    width = max(columns, default=0) + 1
-    entries = (np.array(values), np.array(columns, np.int32), np.array(starts, np.int64))
-    X = sp.csr_array(entries, shape=(len(labels), width))
-    X.sum_duplicates()
-    return LabelledRows(X, labels)
+        entries = [_entry(field, name, n) for field in fields]
+        kept = [(feature, value) for feature, value in entries if feature not in ignore]
+        yield Sample(label, [feature for feature, _ in kept], [value for _, value in kept])
 
 
 def _entry(field: str, name: str, n: int) -> tuple[int, float]:
