@@ -33,7 +33,7 @@ _LEAST_EPOCHS, _MOST_EPOCHS = 3, 30
 # step of Prox-QN costs as much as one.
 _LEAST_FALL = 0.03
 _EPOCHS_A_STEP = 8.0  # for each weight off zero that a row has; more if they are many:
-_CACHED = 5e5  # weights
+_CACHED = 1e5  # weights
 
 
 def by_stochastic_steps(standing: Standing, seed: int) -> SparseVector | None:
