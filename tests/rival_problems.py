@@ -11,7 +11,7 @@ from tests.problems import random_chain
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
 from proxqn.losses.tree.oracle import TreeOracle
-from proxqn.minimization import lambda_max
+from proxqn.path import lambda_max
 from proxqn.problem.oracle import Oracle
 
 

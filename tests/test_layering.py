@@ -31,10 +31,11 @@ ALLOWED = {
     "testing": {"problem"},
     "solvers": {"problem", "aligned_array", "run", "_kernels", "random_numbers", "_old"},
     "minimization": {"problem", "penalties", "losses", "solvers", "run"},
+    "path": {"problem", "penalties", "losses", "solvers", "replacing", "run", "minimization"},
     "ui": {"problem", "replacing", "run"},
     "estimators": {
         "problem", "aligned_array", "penalties", "features", "losses", "solvers", "minimization",
-        "metrics", "run", "ui", "_kernels",
+        "path", "metrics", "run", "ui", "_kernels",
     },
     "io": {"problem", "features", "solvers", "replacing", "run", "estimators"},
     "compat": {"features", "run", "replacing", "estimators", "io", "_kernels"},

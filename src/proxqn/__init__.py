@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from proxqn.features.hierarchy import Hierarchy
     from proxqn.io.model_file import load, save
     from proxqn.losses.chain.oracle import ChainOracle
-    from proxqn.minimization import lambda_max, minimize
+    from proxqn.minimization import minimize
+    from proxqn.path import Path, lambda_max, minimize_path
     from proxqn.solvers.prox_qn import ProxQN
 
 _HOMES = {
@@ -31,10 +32,12 @@ _HOMES = {
     "Constraints": "proxqn.estimators.inference.constraints",
     "HierarchicalClassifier": "proxqn.estimators.hierarchical",
     "Hierarchy": "proxqn.features.hierarchy",
+    "Path": "proxqn.path",
     "ProxQN": "proxqn.solvers.prox_qn",
-    "lambda_max": "proxqn.minimization",
+    "lambda_max": "proxqn.path",
     "load": "proxqn.io.model_file",
     "minimize": "proxqn.minimization",
+    "minimize_path": "proxqn.path",
     "save": "proxqn.io.model_file",
 }
 
@@ -44,11 +47,13 @@ __all__ = [
     "Constraints",
     "HierarchicalClassifier",
     "Hierarchy",
+    "Path",
     "ProxQN",
     "datasets",
     "lambda_max",
     "load",
     "minimize",
+    "minimize_path",
     "save",
 ]
 

@@ -164,11 +164,6 @@ def minimize(
     return _result(solution, loss)
 
 
-def lambda_max(oracle: Oracle) -> float:
-    """Return the smallest λ for which w = 0 is optimal: ``‖∇ℓ(0)‖_∞``."""
-    return oracle.at(SparseVector.empty()).sweep(np.inf).largest
-
-
 def _as_penalty(
     penalty: Penalty | None, lam: Any, l2: Any, bounds: tuple[Any, Any] | None, n: int
 ) -> Penalty:

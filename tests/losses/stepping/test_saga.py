@@ -10,7 +10,8 @@ from tests.rival_problems import small_tree
 from proxqn.losses.chain.oracle import Pairs
 from proxqn.losses.stepping.saga import TEST_EVERY
 from proxqn.losses.stepping.saga_reference import ReferenceSaga
-from proxqn.minimization import lambda_max, minimize
+from proxqn.minimization import minimize
+from proxqn.path import lambda_max
 from proxqn.penalties import ElasticNet, Separable
 from proxqn.problem.sparse import SparseVector
 

@@ -10,7 +10,8 @@ from tests.problems import dense, full_gradient, go_to, random_chain, random_wei
 from tests.rival_problems import PROBLEMS, problem, small_chain
 
 from proxqn.losses.chain.oracle import Pairs
-from proxqn.minimization import lambda_max, minimize
+from proxqn.minimization import minimize
+from proxqn.path import lambda_max
 from proxqn.penalties import ElasticNet, Separable
 from proxqn.problem.sparse import SparseVector
 from proxqn.problem.stepwise import BlockRule

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.rival_problems import problem, small_chain
 
-from proxqn.minimization import lambda_max, minimize
+from proxqn.minimization import minimize
+from proxqn.path import lambda_max
 from proxqn.penalties import ElasticNet, Separable
 from proxqn.problem.oracle import NOTHING
 from proxqn.run.status import Status

@@ -11,7 +11,8 @@ from tests.problems import dense, full_gradient, go_to, random_chain, sparse
 from tests.rival_problems import problem, small_chain, small_tree
 
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
-from proxqn.minimization import lambda_max, minimize
+from proxqn.minimization import minimize
+from proxqn.path import lambda_max
 from proxqn.problem.sparse import SparseVector
 from proxqn.solvers.rivals.sgd import SGD
 
