@@ -39,8 +39,3 @@ def test_it_ends_at_the_smallest():
 def test_a_lambda_whose_own_error_is_too_large_is_left_by_a_short_step():
     before, now = power_path(1.1), Solved(1.0, 55.0, 1.0, 10.0)
     assert next_lam([before, now], 1e-2, 1e-9) == pytest.approx(0.995)
-
-
-def test_the_steeper_of_the_last_two_stretches_is_believed():
-    flat = [power_path(1.2), power_path(1.1), Solved(1.0, 55.0, 1.001 * 1.1**-0.8, 0.0)]
-    assert next_lam(flat, 1e-2, 1e-9) > next_lam(flat[1:], 1e-2, 1e-9)

@@ -1,8 +1,8 @@
 """Where to solve next, so that few λs prove all.
 
 The bound between two λs is largest near their middle, about ``errors + ¼(λ₁ - λ₂)(R(λ₂) - R(λ₁))``,
-and R goes with a power of λ nearly: its exponents between the last three λs, the larger of them,
-tell how far the next step may go. Where a step was too long, the λ with the largest
+and R goes with a power of λ nearly: its exponent between the last two λs tells how far the next
+step may go. Where a step was too long, the λ with the largest
 bound is solved in between.
 """
 
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 from proxqn.path.segment import Solved
 
 _FIRST = 0.75  # of λ_max: the first step, of which nothing is known
 _SHORTEST, _LONGEST = 0.995, 0.1  # factors of a step
-_CAUTION = 0.88  # of what would be enough
+_CAUTION = 0.9  # of what would be enough
 _LAST = 0.02  # of the smallest λ: what is left of a step that is not worth another
 _HALVINGS = 40
 
@@ -35,9 +34,9 @@ def next_lam(solved: Sequence[Solved], eps: float, least: float) -> float:
     --------
     >>> one, other = Solved(10.0, 100.0, 1.0, 0.0), Solved(8.0, 98.0, 1.3, 0.0)
     >>> round(next_lam([one, other], 1e-2, 0.1), 2)
-    4.83
+    4.8
     """
-    now, power = solved[-1], _power(solved[-3:])
+    now, power = solved[-1], _power(solved[-2:])
     if not power > 0.0:
         return max(_FIRST * now.lam, least)
     short, far = _SHORTEST, max(_LONGEST, least / now.lam)
@@ -53,14 +52,10 @@ def next_lam(solved: Sequence[Solved], eps: float, least: float) -> float:
 
 def _power(solved: Sequence[Solved]) -> float:
     """Return p where R goes like λ^-p; 0 where it is not known."""
-    return max(
-        (
-            math.log(below.size / above.size) / math.log(above.lam / below.lam)
-            for above, below in pairwise(solved)
-            if 0.0 < above.size < below.size
-        ),
-        default=0.0,
-    )
+    if len(solved) < 2 or not 0.0 < solved[0].size < solved[1].size:
+        return 0.0
+    above, below = solved
+    return math.log(below.size / above.size) / math.log(above.lam / below.lam)
 
 
 def _promised(now: Solved, power: float, factor: float) -> float:

@@ -16,6 +16,7 @@ from scipy.optimize import OptimizeResult
 
 from proxqn.path.segment import Segment, Solved
 from proxqn.problem.sparse import Floats, SparseVector
+from proxqn.replacing import replacing
 from proxqn.solvers.curvature.memory import DrawExperience, Memory
 
 PROVED, ESTIMATED = "proved", "estimated"
@@ -296,7 +297,7 @@ def save(path: Path, file: str | PathLike[str]) -> None:
         scalars = [memory.gamma, draws.steps, draws.refused, draws.raised]
         arrays |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
         arrays["memory_scalars"] = np.array(scalars)
-    with open(file, "wb") as out:
+    with replacing(file) as out:
         np.savez(out, allow_pickle=False, **arrays)
 
 

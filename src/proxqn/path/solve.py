@@ -19,7 +19,7 @@ from proxqn.problem.oracle import Oracle
 from proxqn.problem.sparse import Floats
 from proxqn.solvers.standing import Stop
 
-_AT_ENDS = 0.2  # of eps: what the λs that are solved may be off
+_AT_ENDS = 0.125  # of eps: what the λs that are solved may be off
 _GRID_TOL = 1e-4
 _MOST_LAMS = 1000
 _SAME = 1e-9  # λs that differ by less are the same
@@ -79,7 +79,7 @@ def minimize_path(
     solver, max_iter
         Of each λ, as for :func:`~proxqn.minimize`.
     tol : float, optional
-        Of each λ: a fifth of ``eps`` for ``"certified"``, else 1e-4.
+        Of each λ: an eighth of ``eps`` for ``"certified"``, else 1e-4.
     stop : {"gap", "estimate"}, optional
         What is to be within ``tol``: for ``"certified"`` what is proved, as long as proofs come in
         time, else the estimate.
