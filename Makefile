@@ -4,6 +4,8 @@
 #   make fuzz   the property tests on new random examples
 #   make fuzz-files  files made to harm, a million of each kind: models, checkpoints, data, templates, label trees
 #               (KIND=chain FILES=1000000 JOBS=2 SEED=0 RESUME=1; what each is: python -m tests.fuzz --help)
+#   make kill   trainings killed at random moments, a thousand times, resumed to the same bits (KILLS=1000 SIGNALS=200
+#               JOBS=2 SEED=0); and how soon Ctrl-C and SIGTERM leave a model
 #   make stand-ins-peers  Wapiti, CRF++ and proxqn label with each other's models (a minute of processor)
 #   make stand-ins  programs written for pycrfsuite and sklearn_crfsuite, unchanged, with our modules in their place
 #               (PROXQN_PROGRAMS=their folder; PARTS="suites files parsers examples")
@@ -52,6 +54,10 @@ fuzz-files: $(STAMP)
 	for kind in $(or $(KIND),$(FUZZED)); do \
 	  $(BIN)/python -m tests.fuzz $$kind --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2) --seed $(or $(SEED),0) \
 	    $(if $(RESUME),--resume) || exit 1; done
+
+kill: $(STAMP)
+	$(BIN)/python -m tests.fuzz.kills --number $(or $(KILLS),1000) --signals $(or $(SIGNALS),200) \
+	  --jobs $(or $(JOBS),2) --seed $(or $(SEED),0)
 
 # Builds Wapiti and CRF++ from PEERS, and labels with each other's models; skipped where the sources are missing.
 PEERS ?= ../shared/peers

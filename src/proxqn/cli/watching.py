@@ -7,7 +7,7 @@ import math
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 from types import FrameType, SimpleNamespace
 from typing import Any, Literal, final
@@ -83,7 +83,8 @@ class Stop:
         self.requested = True
         # Not click.echo: a live table puts itself between print and the terminal.
         message = "proxqn: stopping after this iteration; again to stop at once."
-        print(message, file=sys.stderr, flush=True)
+        with suppress(RuntimeError):  # in the midst of another line, which may not be broken
+            print(message, file=sys.stderr, flush=True)
 
 
 @final
