@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -160,7 +161,7 @@ def interrupt(kind: str, whole: Path, seconds: float, rng: Random) -> dict[str, 
         latency = time.monotonic() - sent
         events = [json.loads(line) for line in (folder / "events").read_text().splitlines()]
         times = [event["seconds"] for event in events if event["event"] == "iteration"]
-        longest = max((b - a for a, b in zip(times, times[1:], strict=False)), default=0.0)
+        longest = max((b - a for a, b in pairwise(times)), default=0.0)
         return {"what": _left(folder, kind, code), "latency": latency, "iteration": longest}
 
 
