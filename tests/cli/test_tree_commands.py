@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
+from proxqn.cli.failures import report
 from proxqn.io.model_file import load
 
 DATA = "cat 1:1 3:1\ndog 1:1 4:1\noak 2:1 3:1\nfig 2:1 4:1\n" * 6
@@ -87,3 +91,22 @@ def test_bad_input(tmp_path, cli, data, paths, message):
     assert done.exit_code == 65, done.stderr
     assert message in done.stderr
     assert not (tmp_path / "m").exists()
+
+
+def test_a_feature_far_out_takes_no_memory_for_those_before_it(tmp_path):
+    """In 4 GB of addresses, where an array of eight bytes a column would take 16."""
+    (tmp_path / "d").write_text("cat 2147483646:1 1:1\ndog 1:1\ncat 2147483646:1\ndog 2:1\n")
+    command = f"{sys.executable} -m proxqn train tree d --lam 0.1 -q -o m && {sys.executable} -m"
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -v 4000000; {command} proxqn predict m d"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("cat\ndog\ncat\ndog\n", "")
+
+
+def test_too_little_memory_is_a_sentence(monkeypatch):
+    said = []
+    monkeypatch.setattr("click.echo", lambda text, **_: said.append(text))
+    assert report(MemoryError("Unable to allocate 16.0 GiB")) == 71
+    assert said == ["proxqn: not enough memory (Unable to allocate 16.0 GiB); nothing was written."]

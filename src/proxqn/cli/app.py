@@ -54,7 +54,8 @@ _EPILOG = (
     "  proxqn evaluate test.txt --model model.proxqn\n"
     "\n"
     "Exit codes: 0 done; 2 wrong options; 65 bad data, template or model file; 66 a file cannot be "
-    "read; 73 or 74 the output cannot be written; 130 interrupted. Messages name file and line."
+    "read; 71 not enough memory; 73 or 74 the output cannot be written; 130 interrupted. Messages "
+    "name file and line."
 )
 
 

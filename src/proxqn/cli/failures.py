@@ -22,6 +22,7 @@ class Exit(IntEnum):
     USAGE = 2  # click's own
     DATA = 65  # a fault in data, templates or a model file
     NO_INPUT = 66
+    NO_MEMORY = 71  # or another limit of the system's
     CANNOT_WRITE = 73
     IO = 74  # a full disk, say
     INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -83,6 +84,9 @@ def report(error: Exception) -> int:
             return _fail(f"{error.filename or 'output'}: {error.strerror}.", Exit.IO)
         case ValueError():
             return _fail(str(error), Exit.DATA)
+        case MemoryError():
+            what = f" ({error})" if str(error) else ""
+            return _fail(f"not enough memory{what}; nothing was written.", Exit.NO_MEMORY)
     raise error
 
 

@@ -308,7 +308,9 @@ class HierarchicalClassifier(TreePredictor):
         coef = oracle.unpack(weights)
         self.intercept_: Floats = np.zeros(len(labelled.hierarchy))
         if constant is not None:
-            self.intercept_ = constant * coef[:, [-1]].toarray().ravel()
+            self.intercept_ = (
+                constant * coef[:, -1:].toarray().ravel()
+            )  # no list of columns: it takes memory for all
             coef = sp.csr_array(coef[:, :-1])
         self.coef_ = coef
         self.hierarchy_ = labelled.hierarchy
