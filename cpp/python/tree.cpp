@@ -1,10 +1,13 @@
 // Python's view of the tree. The NumPy reference is src/proxqn/losses/tree/reference.py.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
+#include <tuple>
 
 #include "base/simd.hpp"
 #include "python/arrays.hpp"
+#include "tree/draws.hpp"
 #include "tree/forward_backward.hpp"
 
 namespace proxqn::python {
@@ -51,6 +54,22 @@ class TreeKernel {
     tree::backward(tree(), samples(), scores_, step, residuals.shape(1), n_jobs, residuals.data());
   }
 
+  // slot, run, first, second; scale; how many pairs were drawn
+  using Int32s = Array<std::int32_t>;
+  using DrawsResult = std::tuple<Int32s, Int32s, Int32s, Int32s, Array<float>, std::int64_t>;
+  DrawsResult draw(Array<const double, 2> residuals, std::int64_t n_pairs, double share,
+                   std::uint64_t seed, int n_jobs) const {
+    tree::Draws d;
+    {
+      nb::gil_scoped_release release;
+      d = tree::draw(tree(), samples(), residuals.data(), residuals.shape(1),
+                     {n_pairs, share, seed}, n_jobs);
+    }
+    return {to_numpy(std::move(d.slot)),  to_numpy(std::move(d.run)),
+            to_numpy(std::move(d.first)), to_numpy(std::move(d.second)),
+            to_numpy(std::move(d.scale)), d.n_drawn};
+  }
+
  private:
   tree::Tree tree() const {
     return {static_cast<std::int64_t>(parent_.shape(0)),
@@ -88,7 +107,9 @@ void bind_tree(nb::module_& m) {
           "columns"_a, "values"_a, "leaves"_a, "weights"_a.none(), "n_columns"_a)
       .def("move", &TreeKernel::move, "coordinates"_a, "w"_a, "d"_a, "n_jobs"_a)
       .def("forward", &TreeKernel::forward, "step"_a, "losses"_a.noconvert(), "n_jobs"_a)
-      .def("backward", &TreeKernel::backward, "step"_a, "residuals"_a.noconvert(), "n_jobs"_a);
+      .def("backward", &TreeKernel::backward, "step"_a, "residuals"_a.noconvert(), "n_jobs"_a)
+      .def("draw", &TreeKernel::draw, "residuals"_a.noconvert(), "n_pairs"_a, "share"_a, "seed"_a,
+           "n_jobs"_a);
 }
 
 }  // namespace proxqn::python

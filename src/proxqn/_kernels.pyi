@@ -41,11 +41,7 @@ class Batches:
     ) -> None: ...
 
 class Chain:
-    def __init__(
-        self,
-        batches: Batches,
-        scores: OutDoubleTable,
-    ) -> None: ...
+    def __init__(self, batches: Batches, scores: OutDoubleTable) -> None: ...
     def forward(
         self, alpha: OutDoubleTable, transitions: DoubleTable, losses: OutDoubles, n_jobs: int
     ) -> bool: ...
@@ -70,11 +66,7 @@ class Chain:
     def viterbi(self, transitions: DoubleTable, path: OutInt32s, n_jobs: int) -> None: ...
 
 class SingleChain:
-    def __init__(
-        self,
-        batches: Batches,
-        scores: OutFloatTable,
-    ) -> None: ...
+    def __init__(self, batches: Batches, scores: OutFloatTable) -> None: ...
     def forward(
         self, alpha: OutFloatTable, transitions: DoubleTable, losses: OutDoubles, n_jobs: int
     ) -> bool: ...
@@ -247,6 +239,9 @@ class Tree:
     def move(self, coordinates: Int64s, w: Doubles, d: Doubles, n_jobs: int) -> None: ...
     def forward(self, step: float, losses: OutDoubles, n_jobs: int) -> None: ...
     def backward(self, step: float, residuals: OutDoubleTable, n_jobs: int) -> None: ...
+    def draw(
+        self, residuals: DoubleTable, n_pairs: int, share: float, seed: int, n_jobs: int
+    ) -> tuple[Int32s, Int32s, Int32s, Int32s, Floats, int]: ...
 
 def add_sparse(
     coordinates: Int64s, values: Doubles, others: Int64s, their_values: Doubles, step: float
@@ -364,23 +359,6 @@ class SampledModel:
 
     def diagonal(self) -> Doubles: ...
 
-class DrawnProduct:
-    def __init__(
-        self,
-        start: Int64s,
-        row: Int32s,
-        value: Floats,
-        n_rows: int,
-        ridge: float,
-        n_jobs: int,
-    ) -> None: ...
-    def times(self, v: Doubles, out: OutDoubles) -> None:
-        """
-        Write rho v + J'(J v) to out.
-        """
-
-    def diagonal(self) -> Doubles: ...
-
 class SingleSampledModel:
     def __init__(
         self,
@@ -410,6 +388,15 @@ class SingleSampledModel:
         """
         Minimise the penalised quadratic model from d = 0 and write d; returns the passes made. lam, l2, lower and upper: one number a coordinate, or one for all.
         """
+
+    def diagonal(self) -> Doubles: ...
+
+class DrawnProduct:
+    def __init__(
+        self, start: Int64s, row: Int32s, value: Floats, n_rows: int, ridge: float, n_jobs: int
+    ) -> None: ...
+    def times(self, v: Doubles, out: OutDoubles) -> None:
+        """Write rho v + J'(J v) to out."""
 
     def diagonal(self) -> Doubles: ...
 

@@ -65,13 +65,24 @@ class Reach:
         return found
 
     def offer(
-        self, n_rows: int, pass_cost: float, begin: Callable[[], StochasticSteps]
+        self,
+        n_rows: int,
+        pass_cost: float,
+        begin: Callable[[], StochasticSteps],
+        *,
+        entry_cost: float = _ENTRY_COST,
     ) -> StochasticOffer | None:
-        """Return an offer, or None where dense rows of weights would outgrow the data."""
+        """Return an offer, or None where dense rows of weights would outgrow the data.
+
+        Parameters
+        ----------
+        entry_cost : float
+            Multiply-adds, in time, of each weight of an entry's column.
+        """
         room = n_rows * self.size + self.n_entries
         if len(self.columns) * self.size > _MOST_WEIGHTS * room:
             return None
-        cost = pass_cost + _ENTRY_COST * self.n_entries * self.size
+        cost = pass_cost + entry_cost * self.n_entries * self.size
         return StochasticOffer(cost, self.n_free, n_rows, begin)
 
 

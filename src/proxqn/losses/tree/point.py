@@ -10,9 +10,13 @@ import numpy as np
 from proxqn.losses.mixtures import slack
 from proxqn.losses.tree.data import TreeData
 from proxqn.problem.oracle import NOTHING, Lease, Line, Point
-from proxqn.problem.sparse import Floats, Ints, SparseVector, Sweep, union
+from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector, Sweep, union
 
 _LANES = 8  # samples side by side in the kernels
+_MAX_PAIRS = 16  # of leaves drawn for each sample
+_LEAST = 2  # rows for each that is asked for
+_UNDECIDED = 0.1  # of the samples: where fewer are, far out, the loss is all but linear
+_CHEAP = 0.5  # entries of J, for each of the data's
 
 
 @final
@@ -76,6 +80,42 @@ class TreePoint(Point):
         line = TreeLine(self._memory, self, self._w, direction)
         line.aim()
         return line
+
+    def draw(self, coordinates: Ints, n_rows: int, seed: int) -> SparseColumns | None:
+        """Draw pairs of leaves: the Hessian is the covariance of their paths.
+
+        Residuals tell their probabilities, and trials leave those alone; ``cpp/tree/draws.hpp``.
+        """
+        self._memory.lease.check_place(self)
+        memory, n_samples = self._memory, len(self._memory.data)
+        n_rows = max(_LEAST * n_rows, int(self._cheap(coordinates)))
+        pairs = n_rows / max(n_samples, 1)
+        how = max(1, min(round(pairs), _MAX_PAIRS)), min(pairs, 1.0), seed
+        *tokens, scale, n_drawn = memory.tree.draw(memory.residuals, *how, memory.n_jobs)
+        if n_drawn < _UNDECIDED * how[0] * how[1] * n_samples:
+            return None
+        n_nodes, none = len(memory.data.hierarchy), np.zeros(0, dtype=np.int32)
+        moves = coordinates % n_nodes > 0  # the root's column is zero
+        start, row, value = memory.features.drawn_columns(
+            coordinates[moves],
+            none.astype(np.int64),
+            n_nodes,
+            n_samples,
+            tuple(tokens),
+            (none, none, none),
+            scale,
+            memory.n_jobs,
+        )
+        start = start[np.concatenate([[0], np.cumsum(moves)])]
+        return SparseColumns(start, row, value, len(scale), n_drawn / max(len(scale), 1) or 1.0)
+
+    def _cheap(self, coordinates: Ints) -> float:
+        """Return how many rows have so few entries that they cost little beside a pass."""
+        data = self._memory.data
+        met = float(np.diff(data.by_feature.start)[coordinates // len(data.hierarchy)].sum())
+        levels = 2.0 * float(data.hierarchy.depth[data.hierarchy.leaf_nodes].mean())
+        of_row = levels / len(data.hierarchy) * met / max(len(data), 1)
+        return _CHEAP * len(data.columns) / max(of_row, 1.0)
 
     def _take_inner(self, g: SparseVector) -> None:
         """Note ⟨w, g⟩ where these derivatives are those of all weights."""

@@ -32,6 +32,7 @@ _LEAST_EPOCHS, _MOST_EPOCHS = 3, 30
 # Of the objective, as met on the way: what an epoch must bring to be followed by another, where a
 # step of Prox-QN costs as much as one.
 _LEAST_FALL = 0.03
+_SETTLED = 0.9  # of the weights off zero, that an epoch leaves: those that still go make steps dear
 _EPOCHS_A_STEP = 8.0  # for each weight off zero that a row has; more if they are many:
 _CACHED = 1e5  # weights
 
@@ -52,17 +53,19 @@ def _epochs(steps: StochasticSteps, n_rows: int, standing: Standing, seed: int) 
     The first ones gain most; what they level off to is a matter of the step, not of the problem,
     and a quasi-Newton method goes on faster from well before that.
     """
-    before = math.inf
+    before, n_before = math.inf, 0
     for epoch in range(_MOST_EPOCHS):
         for operation in ("forward", "backward"):
             standing.calls.counts[operation] += 1
         loss = steps.epoch(seed + epoch)
         weights = steps.weights()
         objective = loss + standing.penalty.value(weights)
-        least = _LEAST_FALL / max(_epochs_a_step(len(weights.values), n_rows), 1.0)
-        if epoch + 1 >= _LEAST_EPOCHS and objective > (1.0 - least) * before:
+        size = len(weights.values)
+        least = _LEAST_FALL / max(_epochs_a_step(size, n_rows), 1.0)
+        settled = objective > (1.0 - least) * before and size > _SETTLED * n_before
+        if epoch + 1 >= _LEAST_EPOCHS and settled:
             break
-        before = objective
+        before, n_before = objective, size
     return weights
 
 
