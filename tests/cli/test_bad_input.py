@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import shutil
 
 import pytest
 
@@ -55,8 +57,8 @@ def test_templates(cli, tmp_path, template, message):
 @pytest.mark.parametrize(
     ("kind", "data", "message"),
     [
-        ("crfsuite", "A\tx:1\nB\ty:z\n", "d, line 2: expected a number"),
-        ("crfsuite", "A\tx:1\nB\ty:nan\n", "d, line 2: feature 'y' is nan"),
+        ("crfsuite", "A\tx:1\nB\ty:z\n", "d, line 2: expected a finite number"),
+        ("crfsuite", "A\tx:1\nB\ty:nan\n", "d, line 2: expected a finite number"),
         ("crfsuite", "\tx\n", "d, line 1: expected a label"),
         ("jsonl", "{}\n", "d, line 1: expected an array under 'tokens'"),
         ("jsonl", '{"tokens": ["a"]}\n', "d, line 1: expected labels"),
@@ -141,3 +143,25 @@ def test_predicting_what_does_not_fit(cli, home):
         assert f"--model is needed: a file of {kind} has no column of predictions" in done.stderr
     done = cli("evaluate", "-", stdin=b"one\n")
     assert done.exit_code == 65
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "predict /dev/zero data", "predict model.proxqn /dev/zero", "inspect /dev/zero",
+        "train chain data --template /dev/zero -o m", "train tree /dev/zero -o m",
+        "train chain data --template t.txt --resume /dev/zero -o m", "evaluate /dev/zero",
+        "train tree data --hierarchy /dev/zero -o m", "train chain /dev/zero --format jsonl -o m",
+        "crf_test -m /dev/zero data", "crf_learn t.txt /dev/zero m", "wapiti dump /dev/zero m",
+        "wapiti label -m /dev/zero data", "wapiti train -p /dev/zero data m",
+        "crfsuite tag -m /dev/zero data", "crfsuite learn -m m /dev/zero",
+    ],
+)  # fmt: skip
+def test_a_device_without_end_is_refused(cli, home, tmp_path, monkeypatch, line):
+    shutil.copytree(home, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    os.rename("train.txt", "data")
+    done = cli(*line.split())
+    assert done.exit_code not in (0, 1), done.stdout
+    assert "/dev/zero" in done.stderr
+    assert not (tmp_path / "here" / "m").exists()

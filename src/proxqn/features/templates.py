@@ -24,13 +24,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NoReturn, Self, overload
 
 from proxqn.features.template_dialect import Dialect
 from proxqn.features.template_regex import WapitiRegex
 
-__all__ = ["Command", "Template", "TemplateError", "Templates"]
+__all__ = ["Command", "Template", "TemplateError", "Templates", "read_template_file"]
 
 Rows = Sequence[Sequence[str]]
 """One sequence: rows[t][c] is column c of token t."""
@@ -181,7 +180,8 @@ class Templates(Sequence[Template]):
     ) -> Self:
         """Read a template file (UTF-8), CRF++'s or, with ``dialect="wapiti"``, Wapiti's."""
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = read_template_file(path).decode("utf-8-sig")
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
         except UnicodeDecodeError as error:
             msg = f"{os.fspath(path)}: expected UTF-8 text (byte {error.start})"
             raise TemplateError(msg) from None
@@ -248,6 +248,17 @@ class Templates(Sequence[Template]):
                     raise TemplateError(msg)
 
 
+def read_template_file(path: str | os.PathLike[str]) -> bytes:
+    """Return what is in a file; refuse one that is too large for templates, or has no end."""
+    with open(path, "rb") as file:
+        found = file.read(_LARGEST + 1)
+    if len(found) > _LARGEST:
+        msg = f"{os.fspath(path)}: expected a file of templates of at most {_LARGEST:,} bytes"
+        raise TemplateError(msg)
+    return found
+
+
+_LARGEST = 16 << 20  # bytes
 _INDEX = re.compile(r"\[(@?)([+-]?\d+),(\d+)")
 _DIGITS = 4  # of an offset, its sign among them: each farther place has a marker of its own
 _PATTERN = re.compile(r',"((?:[^"\\]|\\.)*)"')

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final, final
 
 from proxqn.features.byte_text import text_of
 from proxqn.io.readers import DataFileError
+from proxqn.io.readers.record import LONGEST
 
 BATCH: Final = 1000  # sequences worked on at once
 
@@ -68,7 +70,9 @@ def _sequences(
     opened = nullcontext(sys.stdin.buffer) if name == "<stdin>" else open(name, "rb")  # noqa: SIM115
     with opened as file:
         n = 0
-        for n, ended in enumerate(file, 1):
+        for n, ended in enumerate(iter(partial(file.readline, LONGEST + 1), b""), 1):
+            if len(ended) > LONGEST:
+                raise DataFileError(name, n, f"expected a line of at most {LONGEST:,} bytes")
             line = ended.removesuffix(b"\n")
             if not ends(line):
                 lines.append(line)

@@ -16,7 +16,7 @@ from proxqn.cli.stand_ins.columns import RawSequence
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.features.byte_text import text_of
 from proxqn.features.template_dialect import Dialect
-from proxqn.features.templates import Templates
+from proxqn.features.templates import Templates, read_template_file
 from proxqn.io.readers import DataFileError
 from proxqn.run.status import Status
 from proxqn.run.trace import Row
@@ -45,10 +45,8 @@ class Objective:
 
 def read_templates(path: str, dialect: Dialect) -> Templates:
     """Read a file of patterns, of any encoding; refuse plain transitions asked for twice."""
-    with open(path, "rb") as file:
-        templates = Templates.parse(
-            text_of(file.read().removeprefix(b"\xef\xbb\xbf")), path, dialect
-        )
+    raw = read_template_file(path).removeprefix(b"\xef\xbb\xbf")
+    templates = Templates.parse(text_of(raw), path, dialect)
     bare = [t for t in templates if t.is_bigram and not t.commands]
     if len(bare) > 1:
         raise ValueError(

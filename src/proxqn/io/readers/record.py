@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import BinaryIO, Final
 
-__all__ = ["DataFileError", "Source", "finite", "numbered_lines", "source_name"]
+__all__ = ["LONGEST", "DataFileError", "Source", "finite", "numbered_lines", "source_name"]
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, ``-`` for standard input, or an open binary file; gzip is recognised by its bytes."""
@@ -36,7 +36,8 @@ class DataFileError(ValueError):
         super().__init__(f"{source}{f', line {line}' if line else ''}: {problem}")
 
 
-_LONGEST: Final = 32 << 20  # bytes of a line: what is packed may have one without end
+LONGEST: Final = 32 << 20
+"""Bytes of a line: what is packed, or a device, may have one without end."""
 
 
 def finite(number: str) -> float:
@@ -87,9 +88,9 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
     n = 0
     try:
         with _opened(source) as file, _unpacked(file) as plain:
-            for n, raw in enumerate(iter(partial(plain.readline, _LONGEST + 1), b""), 1):
-                if len(raw) > _LONGEST:
-                    raise DataFileError(name, n, f"expected a line of at most {_LONGEST:,} bytes")
+            for n, raw in enumerate(iter(partial(plain.readline, LONGEST + 1), b""), 1):
+                if len(raw) > LONGEST:
+                    raise DataFileError(name, n, f"expected a line of at most {LONGEST:,} bytes")
                 line = raw.decode(encoding)
                 if n == 1:
                     line = line.removeprefix("\ufeff")  # a byte-order mark
