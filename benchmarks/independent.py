@@ -54,8 +54,11 @@ def as_function(oracle: Oracle) -> Function:
     return function
 
 
-def optimum(function: Function, numbers: Numbers) -> float:
-    """Return min ``ℓ(w) + Ω(w)``: with ``w = u - v``, u and v not negative, Ω is smooth."""
+def optimum(function: Function, numbers: Numbers, start: Floats | None = None) -> float:
+    """Return min ``ℓ(w) + Ω(w)``: with ``w = u - v``, u and v not negative, Ω is smooth.
+
+    From zero, or from weights to start with.
+    """
     n = len(numbers.lam)
 
     def split(uv: Floats) -> tuple[float, Floats]:
@@ -68,6 +71,7 @@ def optimum(function: Function, numbers: Numbers) -> float:
     most = np.concatenate([numbers.upper, -numbers.lower])
     bounds = [(0.0, None if np.isinf(b) else b) for b in most]
     options = {"maxiter": 100_000, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50}
-    start = np.zeros(2 * n)
-    found = minimize(split, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    w = np.zeros(n) if start is None else start
+    begin = np.concatenate([np.maximum(w, 0.0), np.maximum(-w, 0.0)])
+    found = minimize(split, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return float(found.fun)

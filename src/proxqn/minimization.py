@@ -22,6 +22,8 @@ from proxqn.solvers.curvature.memory import Memory
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.standing import Solution, Stop
 
+_RESCALED = "columns of very different sizes were brought to one: kkt is of those"
+
 Vector = Floats | sp.coo_array | SparseVector
 
 
@@ -247,6 +249,7 @@ def _as_sparse(x0: Vector | None, n: int) -> SparseVector:
 def _result(solution: Solution, oracle: Oracle) -> Any:
     weights, calls = solution.weights, solution.trace[-1].calls if len(solution.trace) else {}
     known = distance(solution.objective, solution)
+    units = _RESCALED if solution.rescaled else ""
     x: Any = sp.coo_array((weights.values, (weights.coordinates,)), shape=(oracle.n_coordinates,))
     result: Any = OptimizeResult()
     result.update(
@@ -255,7 +258,7 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
         fun=solution.objective,
         success=solution.status.success,
         status=solution.status,
-        message=f"{solution.status.value}; {known}" if known else solution.status.value,
+        message="; ".join(part for part in (solution.status.value, known, units) if part),
         nit=solution.trace[-1].iteration if len(solution.trace) else 0,
         nfev=math.ceil(calls.get("forward", 0)),
         njev=math.ceil(calls.get("backward", 0)),

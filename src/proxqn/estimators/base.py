@@ -35,6 +35,10 @@ _MOST_JOBS = (
     1024  # the result does not depend on it, and threads beyond the processors gain nothing
 )
 _LARGE = {"x", "weights", "memory"}  # parts of a result
+_IF_STALLED = (
+    "Close to the optimum, 64-bit arithmetic allows no better: raise tol. Elsewhere, look for "
+    "outliers in the features: values millions of times as large as others."
+)
 _NOT_CONVEX = "with labels missing the loss is not convex, and no duality gap exists"
 
 
@@ -233,7 +237,7 @@ def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1)
     advice = {
         Status.MAX_ITER: "Raise max_iter, raise tol, or continue with warm_start=True.",
         Status.INTERRUPTED: "Continue with warm_start=True.",
-        Status.STALLED: "The weights are as good as 64-bit arithmetic allows; raise tol.",
+        Status.STALLED: _IF_STALLED,
     }.get(result.status, "")
     warnings.warn(
         f"{name} {result.status.value}. {_distance(result, tol)} {advice}".rstrip(),

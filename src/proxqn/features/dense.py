@@ -67,8 +67,13 @@ class DenseIndexed:
 
         Of a column of zeros it is 1: solvers divide by it, and its weights never move.
         """
-        sums = _kernels.DenseFeatures(self.values, self.slot_row).squares()
-        return np.where(sums > 0.0, sums, 1.0)
+        return np.where(self.sums > 0.0, self.sums, 1.0)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """The same, 0 of a column of zeros, and where squares are too small for a number."""
+        found: Floats = _kernels.DenseFeatures(self.values, self.slot_row).squares()
+        return found
 
     def restrict(
         self, old_slots: NDArray[np.int32], new_slots: NDArray[np.int32], n_slots: int

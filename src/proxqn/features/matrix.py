@@ -18,6 +18,7 @@ from proxqn import _kernels
 from proxqn.features.dense import DenseIndexed
 from proxqn.problem.sparse import Ints
 
+LARGE = 64.0  # of a value; columns that have mostly larger ones are divided (``column_sizes.py``)
 _RARE = 64  # entries: a column with fewer is not listed by slot
 _MOST = 1 << 16  # columns listed: their numbers have two bytes
 _DENSE = 32  # a column with an entry in so many slots is dense
@@ -120,13 +121,35 @@ class FeatureIndexed:
 
     def squares(self) -> NDArray[np.float64]:
         """Return the sum of squared values of each column."""
-        sums = np.diff(self.start).astype(np.float64)
-        real = self.value_start >= 0
+        counts = np.diff(self.start)
+        sums = counts.astype(np.float64)
+        real = (self.value_start >= 0) & (counts > 0)
         if real.any():
-            ends = np.concatenate([[0.0], np.cumsum(np.square(self.values))])
-            first = self.value_start[real]
-            sums[real] = ends[first + np.diff(self.start)[real]] - ends[first]
+            # Column by column: in one running sum, a large one would leave nothing of those after.
+            with np.errstate(over="ignore"):
+                sums[real] = np.add.reduceat(np.square(self.values), self.value_start[real])
         return sums if self.dense is None else np.concatenate([self.dense.squares, sums])
+
+    def typical_squares(self) -> NDArray[np.float64]:
+        """Return the same, but of a few outliers no more than they would have as large values.
+
+        Where a score is far out, nothing is curved.
+        """
+        counts = np.diff(self.start).astype(np.float64)
+        if self.dense is not None:
+            counts = np.concatenate([np.full(self.n_dense, float(len(self.dense.values))), counts])
+        return np.minimum(self.squares(), np.maximum(counts, 1.0) * LARGE**2)
+
+    def column_values(self, column: int) -> NDArray[np.floating[Any]]:
+        """Return the values of a column's entries."""
+        if column < self.n_dense:
+            assert self.dense is not None
+            rows = self.dense.slot_row[self.dense.slot_row >= 0]
+            found: NDArray[np.floating[Any]] = self.dense.values[rows, column]
+            return found
+        at = column - self.n_dense
+        n_entries, first = int(self.start[at + 1] - self.start[at]), int(self.value_start[at])
+        return self.values[first : first + n_entries] if first >= 0 else np.ones(n_entries)
 
     @classmethod
     def from_csr(

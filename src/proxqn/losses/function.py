@@ -7,8 +7,10 @@ from typing import final
 
 import numpy as np
 
+from proxqn.losses import function_units
 from proxqn.problem.oracle import DensePoint, Oracle
 from proxqn.problem.sparse import Floats, SparseVector
+from proxqn.problem.units import Rescaled, Units, UnitsFound
 
 ValueAndGradient = Callable[[Floats], tuple[float, Floats]]
 
@@ -43,6 +45,7 @@ class FunctionOracle(Oracle):
         self._fun = fun
         self._n = n_coordinates
         self._lower_bound = lower_bound
+        self._known: tuple[Floats, float, Floats] | None = None  # a point that will be asked for
 
     @property
     def n_coordinates(self) -> int:
@@ -51,7 +54,37 @@ class FunctionOracle(Oracle):
 
     def at(self, w: SparseVector) -> DensePoint:
         """Evaluate the function."""
-        answer = self._fun(w.dense(self._n))
+        dense = w.dense(self._n)
+        known, self._known = self._known, None
+        if known is None or not np.array_equal(known[0], dense):
+            known = dense, *self._evaluate(dense)
+        return DensePoint(self, w, known[1], known[2], self._lower_bound)
+
+    def rescaled(self, start: SparseVector) -> Rescaled | None:
+        """Return the same function of variables of one size (``function_units.py``).
+
+        Its value at the start is remembered: to begin there costs nothing more.
+        """
+        w = start.dense(self._n)
+        value, g = self._evaluate(w)
+        self._known = w, value, g
+        found = function_units.find(self._evaluate, w, value, g)
+        if found is None:
+            return None
+        sizes = found.sizes
+
+        def fun(u: Floats) -> tuple[float, Floats]:
+            value, gradient = self._evaluate(u / sizes)
+            return value, gradient / sizes
+
+        other = FunctionOracle(fun, self._n, lower_bound=self._lower_bound)
+        other._known = w * sizes, value, g / sizes
+        outlying = np.flatnonzero(found.outlying)
+        units = UnitsFound(Units(((sizes, 1),)), outlying, passes=found.evaluations)
+        return Rescaled(other, units)
+
+    def _evaluate(self, w: Floats) -> tuple[float, Floats]:
+        answer = self._fun(w)
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise TypeError(
                 f"fun must return a pair, (value, gradient), got a {type(answer).__name__}."
@@ -63,4 +96,4 @@ class FunctionOracle(Oracle):
                 f"fun must return a gradient of shape ({self._n},), got {gradient.shape}; "
                 "return (value, gradient) of the smooth part, without the penalty."
             )
-        return DensePoint(self, w, value, gradient, self._lower_bound)
+        return float(value), gradient

@@ -5,6 +5,7 @@
 ``Diagonal``       oracle  a rough diagonal of the Hessian: where a quasi-Newton model starts
 ``Subsamples``     oracle  the same loss on some samples: warm-up, folds of a cross-validation
 ``Precisions``     oracle  the same loss in single precision: faster, right to six digits or so
+``Rescalable``     oracle  the same loss in variables of one size (``units.py``)
 ``Priced``         oracle  what a pass costs: the inner problem's budget
 ``Steps``          oracle  compiled stochastic steps (``stepwise.py``)
 ``Stochastic``     oracle  such steps that converge, under any penalty (``stepwise.py``)
@@ -21,8 +22,9 @@ from typing import Protocol, runtime_checkable
 
 from proxqn.problem.oracle import Oracle
 from proxqn.problem.penalty import Penalty
-from proxqn.problem.sparse import Floats, Ints, SparseColumns
+from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector
 from proxqn.problem.stepwise import BlockSteps, SampleSteps, StochasticOffer
+from proxqn.problem.units import Rescaled
 
 
 @runtime_checkable
@@ -69,6 +71,18 @@ class Precisions(Protocol):
 
 
 @runtime_checkable
+class Rescalable(Protocol):
+    """An oracle whose data may be of very different sizes."""
+
+    def rescaled(self, start: SparseVector) -> Rescaled | None:
+        """Return the same loss in variables of one size; None where they are of about one size.
+
+        ``start`` is where a run begins: what is found out there may be of use to it. Both may share
+        memory: to go to a point of one spends those of the other.
+        """
+
+
+@runtime_checkable
 class Priced(Protocol):
     """An oracle that knows what it costs."""
 
@@ -100,4 +114,4 @@ class Blocks(Protocol):
         """Return a stepper over blocks."""
 
 
-ABILITIES = (Draws, Diagonal, Subsamples, Precisions, Priced, Steps, Stochastic, Blocks)
+ABILITIES = (Draws, Diagonal, Subsamples, Precisions, Rescalable, Priced, Steps, Stochastic, Blocks)

@@ -136,6 +136,21 @@ class Penalty(ABC):
         """The coordinates with ``λ_j = 0``, ascending: they are always looked at."""
         return np.empty(0, dtype=np.int64)
 
+    @property
+    def watched(self) -> Ints:
+        """The coordinates that are looked at whatever their derivatives, ascending.
+
+        Those without penalty, and such as have a λ_j below ``least``.
+        """
+        return self.unpenalised
+
+    def unit(self, coordinates: Ints) -> Floats:
+        """Return c_j where coordinate j stands for a weight of 1/c_j (``units.py``)."""
+        return _ONE
+
     def value(self, w: SparseVector) -> float:
         """Return Ω(w)."""
         return self.on(w.coordinates).value(w.values)
+
+
+_ONE = np.ones(1)

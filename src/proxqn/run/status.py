@@ -22,7 +22,7 @@ class Status(Enum):
         "(the loss is not convex, so there is no certificate)"
     )
     MAX_ITER = "stopped: max_iter iterations made before the tolerance was reached"
-    STALLED = "stopped: no step lowers the objective by more than its rounding error"
+    STALLED = "stopped: no step was found that lowers the objective by more than its rounding error"
     INTERRUPTED = "interrupted: the last accepted iterate is returned"
     CALLBACK = "stopped: the callback asked for it"
     IMPORTED = "imported: another program's file, which does not say how well it was fitted"

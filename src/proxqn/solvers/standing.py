@@ -52,6 +52,7 @@ class Solution:
     box: float = math.inf  # among weights up to this size, which is only assumed,
     gap_box: float = math.inf  # so much is left to gain at most
     memory: Memory | None = None  # for another run on the same loss
+    rescaled: bool = False  # whether kkt is of columns that were brought to one size
 
 
 Stop = Literal["estimate", "gap"]
@@ -280,7 +281,8 @@ class Standing:
         found = None
         if self._looked is not None and self.oracle.convex:
             with suppress(SpentPointError):  # by a trial that was not accepted
-                found = box.assumed(*self._looked)
+                point, at = self._looked
+                found = box.assumed(point, at, self.penalty.unit(at.coordinates))
         if found is None or found.bound <= self.certificate.bound:
             return math.inf, self.gap
         return found.largest, max(self.iterate.objective - found.bound, 0.0)

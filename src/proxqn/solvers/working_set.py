@@ -98,7 +98,7 @@ def gather(
     These are the weights that are not zero, those without penalty, and those whose derivative
     exceeds ``λ_j - margin`` on a side where their bounds leave room.
     """
-    kept = union(weights.coordinates, penalty.unpenalised)
+    kept = union(weights.coordinates, penalty.watched)
     sweep = point.sweep(max(penalty.least - margin, 0.0), kept)
     coordinates, g = sweep.gradient.coordinates, sweep.gradient.values
     local = penalty.on(coordinates)

@@ -312,7 +312,7 @@ def test_abilities(count):
     oracle = random_lattice(1).oracle()
     oracle = metered(oracle, Calls()) if count else oracle
     has = {ability.__name__ for ability in abilities.ABILITIES if isinstance(oracle, ability)}
-    assert has == {"Diagonal", "Subsamples", "Priced"}
+    assert has == {"Diagonal", "Subsamples", "Rescalable", "Priced"}
     assert not isinstance(oracle.at(SparseVector.empty()), abilities.Draws)
     assert oracle.pass_cost() > 0.0
     assert (oracle.curvatures(np.arange(oracle.n_coordinates)) > 0.0).all()

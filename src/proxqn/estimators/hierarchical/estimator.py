@@ -39,6 +39,8 @@ from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
 from proxqn.solvers.standing import Stop
 
+_SQUARED = 1e150  # the square of such a number is about to be out of range
+
 
 @final
 class HierarchicalClassifier(TreePredictor):
@@ -320,7 +322,11 @@ class HierarchicalClassifier(TreePredictor):
 
 def _typical_size(X: sp.csr_array) -> float:
     """Return the root mean square of the nonzero values."""
-    return float(np.sqrt(np.square(X.data).mean())) if X.nnz else 1.0
+    largest = float(np.abs(X.data).max(initial=0.0))
+    if not largest:
+        return 1.0
+    unit = largest if largest > _SQUARED else 1.0  # squares of such are out of range
+    return unit * float(np.sqrt(np.square(X.data / unit).mean()))
 
 
 def _with_constant(X: sp.csr_array, value: float) -> sp.csr_array:

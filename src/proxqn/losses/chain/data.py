@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn.features import column_sizes
+from proxqn.features.column_sizes import Sizes
 from proxqn.features.dense import DenseColumns, split
 from proxqn.features.layout import SequenceLayout, Subset
 from proxqn.features.matrix import FeatureIndexed
@@ -19,6 +21,9 @@ from proxqn.features.weight_pairs import WeightPairs
 from proxqn.losses.chain.kernel import feature_kernel
 from proxqn.losses.chain.weights import SplitWeights
 from proxqn.problem.sparse import Floats, Ints, SparseVector
+from proxqn.problem.units import Units, UnitsFound
+
+_MOST_DRAWN = 1e15  # of a column: its square is in the range of floats
 
 StatePairs = tuple[Ints, NDArray[np.int32]]  # labels of each column, as CSR-like (start, labels)
 
@@ -109,6 +114,27 @@ class ChainData:
         return self.layout.n_tokens * self.n_labels * (3.0 * self.n_labels + 40.0)
 
     @cached_property
+    def wide(self) -> bool:
+        """Whether some feature's values are too large for products in single precision."""
+        return column_sizes.wide(self.features)
+
+    @cached_property
+    def drawable(self) -> bool:
+        """Whether differences of two labelings can be written in single precision, and squared."""
+        return column_sizes.longest(self.features) <= _MOST_DRAWN
+
+    def rescaled(self) -> tuple[Self, UnitsFound] | None:
+        """Return the same with columns of one size, and what is known of these."""
+        sizes = column_sizes.of_features(self.features)
+        return None if sizes is None else self.divided(sizes)
+
+    def divided(self, sizes: Sizes) -> tuple[Self, UnitsFound]:
+        """Return the same with columns divided by these sizes, as ``rescaled`` does."""
+        units = Units(((sizes.unit, self.n_labels), (np.ones(1), self.n_labels**2)))
+        data = replace(self, features=column_sizes.divided(self.features, sizes.unit))
+        return data, UnitsFound(units, units.where([sizes.outlying]), sizes.resolved)
+
+    @cached_property
     def label_counts(self) -> Ints:
         """Tokens of each label; slots without a token have the first label."""
         counts = np.bincount(self.labels, minlength=self.n_labels)
@@ -147,7 +173,7 @@ class ChainData:
         n_pairs = self.layout.n_tokens - self.layout.n_sequences
         return factor * np.concatenate(
             [
-                self.features.squares()[column] * (share * (1.0 - share))[label],
+                self.features.typical_squares()[column] * (share * (1.0 - share))[label],
                 max(n_pairs, 1) * pair_share * (1.0 - pair_share),
             ]
         )

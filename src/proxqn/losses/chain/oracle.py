@@ -29,6 +29,7 @@ from proxqn.problem.oracle import Oracle
 from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 from proxqn.problem.stepwise import BlockSteps, SampleSteps, StochasticOffer
+from proxqn.problem.units import Rescaled
 
 _MANY_SCORES = 1 << 17  # a MB of doubles: a usual L2 cache
 
@@ -163,13 +164,22 @@ class ChainOracle(Oracle):
         rounded = found.rounded() if self._precision.kind is SingleScores else None
         return rounded or found
 
+    def rescaled(self, start: SparseVector) -> Rescaled | None:
+        """Return the same loss with all columns of one size."""
+        found = self._model.rescaled()
+        if found is None:
+            return None
+        data, units = found
+        passes = ChainPasses(data, n_jobs=self.n_jobs, kernels=self._passes.kernels)
+        return Rescaled(ChainOracle.on(passes), units)
+
     def rounded(self) -> ChainOracle | None:
         """Return the same loss with scores of four bytes, until they are too far apart for it.
 
         Small problems have nothing to gain, and the reference knows only one precision.
         """
         small = self.n_labels * self.layout.stride < _MANY_SCORES
-        if small or not self._compiled or self._precision.kind is SingleScores:
+        if small or not self._compiled or self._precision.kind is SingleScores or self._model.wide:
             return None
         return ChainOracle.on(self._passes, SingleScores)
 
@@ -188,7 +198,8 @@ class ChainOracle(Oracle):
         """Return what stochastic steps with remembered gradients would cost, for plain chains."""
         from proxqn.losses.chain.saga_steps import offer
 
-        return offer(self._model, penalty, self.n_jobs) if self._compiled else None
+        compiled = self._compiled and not self._model.wide
+        return offer(self._model, penalty, self.n_jobs) if compiled else None
 
     def blocks(self) -> BlockSteps:
         """Return a stepper over features, for blockwise coordinate descent."""

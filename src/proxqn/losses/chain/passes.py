@@ -165,7 +165,7 @@ class ChainPasses:
         self, weights: SplitWeights, coordinates: Ints, n_rows: int, seed: int
     ) -> SparseColumns | None:
         """Draw labelings: the Hessian is the covariance of the features under the model."""
-        if not self.plain:
+        if not (self.plain and self.data.drawable):
             return None
         self.put(weights)
         share = draws.pilot_share(self.data)

@@ -11,12 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn.features import column_sizes
+from proxqn.features.column_sizes import Sizes
 from proxqn.features.dense import DenseColumns, split
 from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.partial_labels import PartialLabels, Twins
 from proxqn.losses.chain.data import ChainData, Pairs
 from proxqn.losses.lattice import observed
 from proxqn.problem.sparse import Floats, Ints, SparseVector
+from proxqn.problem.units import Units, UnitsFound
 
 
 @final
@@ -157,6 +160,23 @@ class LatticeData:
         return np.concatenate(
             [chain.curvatures(coordinates[:split]), factor * squares[column] * by_pair[pair]]
         )
+
+    def rescaled(self) -> tuple[LatticeData, UnitsFound] | None:
+        """Return the same with columns of one size, and what is known of these."""
+        of_tokens = column_sizes.of_features(self.chain.features)
+        of_edges = column_sizes.of_matrix(self.patterns.rows)
+        if of_tokens is None and of_edges is None:
+            return None
+        chain, tokens = self.chain.divided(of_tokens or Sizes.usual(self.chain.features.n_columns))
+        sizes = of_edges or Sizes.usual(len(self.patterns.columns))
+        rows = column_sizes.divided_matrix(self.patterns.rows, sizes.unit)
+        data = replace(self, chain=chain, patterns=replace(self.patterns, rows=rows))
+        units = Units((*tokens.units.blocks, (sizes.unit, self.n_pairs)))
+        edges = self.chain.n_coordinates + Units(((sizes.unit, self.n_pairs),)).where(
+            [sizes.outlying]
+        )
+        outlying = np.concatenate([tokens.outlying, edges])
+        return data, UnitsFound(units, outlying, tokens.resolved and sizes.resolved)
 
     def restrict(
         self, samples: Ints, factor: float, kernels: ModuleType, n_jobs: int

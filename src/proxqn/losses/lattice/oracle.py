@@ -34,6 +34,7 @@ from proxqn.losses.lattice.kernel import LatticeInference
 from proxqn.losses.lattice.point import EdgePasses, LatticePoint
 from proxqn.problem.oracle import Oracle
 from proxqn.problem.sparse import Floats, Ints, SparseVector
+from proxqn.problem.units import Rescaled
 
 
 @final
@@ -153,6 +154,16 @@ class LatticeOracle(Oracle):
         part = copy.copy(self)
         part._take(self._model.restrict(samples, factor, self._kernels, self.n_jobs))
         return part
+
+    def rescaled(self, start: SparseVector) -> Rescaled | None:
+        """Return the same loss with all columns of one size."""
+        found = self._model.rescaled()
+        if found is None:
+            return None
+        data, units = found
+        other = copy.copy(self)
+        other._take(data)
+        return Rescaled(other, units)
 
     def pack(
         self, coef: sp.csr_array, transitions: Floats, edge_coef: sp.csr_array

@@ -10,9 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxqn.features import column_sizes
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.problem.sparse import Floats, Ints
+from proxqn.problem.units import Units, UnitsFound
 
 
 @final
@@ -72,6 +74,19 @@ class TreeData:
             self.weights,
             self.by_feature.n_columns,
         )
+
+    def rescaled(self) -> tuple[TreeData, UnitsFound] | None:
+        """Return the same with columns of one size, and what is known of these."""
+        sizes = column_sizes.of_features(self.by_feature)
+        if sizes is None:
+            return None
+        data = replace(
+            self,
+            by_feature=column_sizes.divided(self.by_feature, sizes.unit),
+            values=self.values / sizes.unit[self.columns],
+        )
+        units = Units(((sizes.unit, len(self.hierarchy)),))
+        return data, UnitsFound(units, units.where([sizes.outlying]), sizes.resolved)
 
     def restricted(
         self, samples: Ints, factor: float, kernels: ModuleType, n_jobs: int

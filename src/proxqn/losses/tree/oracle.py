@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxqn import _kernels
+from proxqn.features import column_sizes
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.losses.tree.data import TreeData
@@ -26,6 +27,7 @@ from proxqn.problem.oracle import Oracle, Point
 from proxqn.problem.penalty import Penalty
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 from proxqn.problem.stepwise import BlockSteps, SampleSteps, StochasticOffer
+from proxqn.problem.units import Rescaled
 
 _ENTRY_COST = 50.0  # multiply-adds, in time: scores and derivatives of a tenth of the nodes
 
@@ -126,6 +128,16 @@ class TreeOracle(Oracle):
         part._take(self._samples.restricted(samples, factor, self._kernels, self.n_jobs))
         return part
 
+    def rescaled(self, start: SparseVector) -> Rescaled | None:
+        """Return the same loss with all columns of one size."""
+        found = self._samples.rescaled()
+        if found is None:
+            return None
+        data, units = found
+        part = copy.copy(self)
+        part._take(data)
+        return Rescaled(part, units)
+
     def pass_cost(self) -> float:
         """Four operations a node and sample, and the time of fifty for each entry of the data.
 
@@ -142,7 +154,7 @@ class TreeOracle(Oracle):
         share = (ends[tree.leaf_stop] - ends[tree.leaf_start] + 1.0) / (self.n_samples + 2.0)
         factor = 1.0 if samples.weights is None else float(samples.weights.mean())
         by_node: Floats = factor * share * (1.0 - share)
-        return self.data.squares()[column] * by_node[node]
+        return self.data.typical_squares()[column] * by_node[node]
 
     def samples(self) -> SampleSteps:
         """Return a stepper over single samples, for stochastic gradient descent."""
@@ -155,7 +167,7 @@ class TreeOracle(Oracle):
         """Return what stochastic steps with remembered gradients would cost."""
         from proxqn.losses.tree.saga_steps import offer
 
-        compiled = self._kernels is _kernels
+        compiled = self._kernels is _kernels and not column_sizes.wide(self.data)
         return offer(self._samples, penalty, self.n_jobs) if compiled else None
 
     def blocks(self) -> BlockSteps:

@@ -19,11 +19,13 @@ import numpy as np
 
 from proxqn.problem.oracle import Point
 from proxqn.problem.penalty import Local
+from proxqn.problem.sparse import Floats
 from proxqn.solvers.certificate.bound import largest_scale
 from proxqn.solvers.working_set import WorkingSet
 
 _ROOM = 2.0  # times the largest weight found
 _STEPS = 16  # of the search
+_ONE = np.ones(1)
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -36,18 +38,20 @@ class Boxed:
     largest: float
 
 
-def assumed(point: Point, at: WorkingSet) -> Boxed | None:
+def assumed(point: Point, at: WorkingSet, unit: Floats = _ONE) -> Boxed | None:
     """Return what is proved if no weight of the optimum is larger than twice the largest here.
 
     Parameters
     ----------
     at : WorkingSet
         All nonzero weights and all variables whose derivative exceeds their λ.
+    unit : array
+        Of its coordinates, ``Penalty.unit``: the size is that of weights.
     """
-    largest = _ROOM * float(np.abs(at.w).max(initial=0.0))
+    largest = _ROOM * float(np.abs(at.w / unit).max(initial=0.0))
     if largest == 0.0:
         return None
-    local, box = at.penalty, np.array([largest])
+    local, box = at.penalty, largest * unit
     bounds = np.maximum(local.lower, -box), np.minimum(local.upper, box)
     found = best_bound(point, replace(at, penalty=Local(local.lam, local.l2, *bounds)))
     return Boxed(found, largest) if math.isfinite(found) else None

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, final
 
 from proxqn.problem.sparse import SparseVector
+from proxqn.problem.units import UnitsFound
 from proxqn.run.status import Status
 from proxqn.solvers.certificate.witness import RecentIterates
 from proxqn.solvers.curvature.memory import DrawExperience, Memory
@@ -30,6 +31,7 @@ from proxqn.solvers.inner import Direction, Effort
 from proxqn.solvers.line_search import Arrival
 from proxqn.solvers.prox_qn import start as starts
 from proxqn.solvers.prox_qn.epochs import Epochs, most_at_first
+from proxqn.solvers.prox_qn.leash import Leash
 from proxqn.solvers.prox_qn.models import Models
 from proxqn.solvers.prox_qn.search import Precision, Search
 from proxqn.solvers.standing import Iterate, Standing
@@ -49,6 +51,8 @@ class Run:
     ----------
     depth : int
         How deep in the warm-up: 0 on all the data.
+    found : UnitsFound, optional
+        The units of the oracle's variables; which of them have outliers.
     """
 
     at: WorkingSet
@@ -58,12 +62,18 @@ class Run:
     search: Search
 
     def __init__(
-        self, settings: ProxQN, standing: Standing, kernels: ModuleType, depth: int = 0
+        self,
+        settings: ProxQN,
+        standing: Standing,
+        kernels: ModuleType,
+        depth: int = 0,
+        found: UnitsFound | None = None,
     ) -> None:
         self.settings, self.standing, self.kernels, self.depth = settings, standing, kernels, depth
         self.oracle, self.record = standing.oracle, standing.record
         self.record.clock.declare("inner", "memory")
         self.epochs = Epochs(settings.cooling)
+        self.leash, self._units = Leash(found), found
         self.witness = RecentIterates(standing)
         self.estimates = Estimates(standing, kernels, settings.seed)
         self.ahead: Direction | None = None  # the next one, where it is known
@@ -105,7 +115,7 @@ class Run:
         if self.ahead is None or self.estimates.far(self.at, self.ahead.d):
             return None
         found = self.estimates.make(self.search.point, self.at, self.models.pairs.pairs)
-        status = self.standing.admit_estimate(found)
+        status = self.standing.admit_estimate(max(found, self.leash.least_left(self.at)))
         if status is not None and self.precision.single:
             self._prove_here()
         return status
@@ -135,8 +145,9 @@ class Run:
 
         1. The model to fall back on: without draws, say. Others may do better an iterate later.
         2. Double precision.
-        3. ``B = γD`` without pairs, with γ measured here: they may be of another place.
-        4. A larger γ: far out the loss is all but linear, and the curvature found is rounding.
+        3. Weights of columns with outliers on a short leash: they may have held up all others.
+        4. ``B = γD`` without pairs, with γ measured here: they may be of another place.
+        5. A larger γ: far out the loss is all but linear, and the curvature found is rounding.
         """
         yield ""
         while (simpler := self.curvature.fall_back()) is not None:
@@ -145,9 +156,12 @@ class Run:
             yield ""
         if self.refine():
             yield ""
+        if self.leash.tighten():
+            yield ""
         reason = "no step made progress" if self.models.pairs.usable else "B was not positive"
         event = f"memory cleared: {reason}"
         self.models.pairs.begin_anew(self.search.point, self.at)
+        self.leash.loosen(self.standing.iterate.objective)
         yield event
         self.models.pairs.be_cautious(self.at, self.standing.iterate.objective)
         yield event
@@ -157,14 +171,16 @@ class Run:
         tolerance = self.settings.inner_tolerance * self.violation
         effort = Effort(tolerance, seed=self.settings.seed + self.record.iteration)
         with self.record.clock.timed("inner"):
-            return self.curvature.direction(self.at, effort)
+            at = self.leash.on(self.at, self.standing.iterate.loss)
+            return self.curvature.direction(at, effort)
 
     def _accept(self, direction: Direction, arrival: Arrival, event: str) -> None:
         """Learn the curvature on the way to the new iterate, and record it."""
         step = arrival.step
         s, y = step.alpha * direction.d, arrival.g - self.at.g
-        self.at = self.at.moved(self.at.w + s, arrival.g)
+        before, self.at = self.at, self.at.moved(self.at.w + s, arrival.g)
         self.violation = self.at.violation
+        self.leash.learn(before, self.at, step.alpha)
         with self.record.clock.timed("memory"):
             learned = self.curvature.learn(s, y, step)
             if self.models.drawing:
@@ -249,7 +265,7 @@ class Run:
             pairs = self.models.pairs
             pairs.extend(self.found, self.at.positions_in(self.found.coordinates))
             found = self.estimates.make(self.search.point, self.found, pairs.pairs)
-            self.standing.admit_estimate(found)
+            self.standing.admit_estimate(max(found, self.leash.least_left(self.found)))
 
     def _prove_here(self) -> None:
         self.refine()
@@ -297,6 +313,7 @@ class Run:
         sample = starts.sample_of(self.oracle, settings.warm_up, settings.seed, self.depth)
         if sample is None:
             return None
-        sketch = Run(settings, self.standing.part(sample), self.kernels, self.depth + 1)
+        part = self.standing.part(sample)
+        sketch = Run(settings, part, self.kernels, self.depth + 1, self._units)
         sketch.solve(SparseVector.empty())
         return sketch

@@ -18,6 +18,7 @@ from proxqn.run.watch import Callback
 from proxqn.solvers.curvature.memory import Memory
 from proxqn.solvers.curvature.pairs import Scaling
 from proxqn.solvers.line_search import Armijo
+from proxqn.solvers.prox_qn.change_of_variables import in_units
 from proxqn.solvers.prox_qn.loop import Run
 from proxqn.solvers.standing import Goal, Solution, Standing, Stop
 
@@ -44,6 +45,9 @@ class ProxQN:
     scaling_power : float
         ``B₀ = γ D`` with D the oracle's rough Hessian diagonal to this power: 0 gives the
         identity, 1 the diagonal itself.
+    rescale : bool
+        Solve in variables in which columns of very different sizes are alike, where the oracle can
+        (``change_of_variables.py``): the objective stays what it is.
     gamma : float or None
         The first γ; None measures the curvature along the first direction, one forward pass.
     keep_memory : bool
@@ -98,6 +102,7 @@ class ProxQN:
     balance_inner: bool = False
     scaling: Scaling = Scaling.GEOMETRIC
     scaling_power: float = 0.25
+    rescale: bool = True
     gamma: float | None = None
     keep_memory: bool = True
     cooling: float = 0.2
@@ -134,6 +139,7 @@ class ProxQN:
             balance_inner=True,
             scaling=Scaling.PAPER,
             scaling_power=0.0,
+            rescale=False,
             gamma=1.0,
             keep_memory=False,
             cooling=0.1,
@@ -163,7 +169,14 @@ class ProxQN:
         Ctrl-C ends the run at the last accepted iterate. ``memory`` is of a run before on the same
         loss, whatever the penalty was.
         """
-        standing = Standing(oracle, penalty, Goal(tol, max_iter, callback, stop))
-        run = Run(self, standing, kernels)
-        solution = standing.solution(partial(run.solve, memory=memory), start)
-        return replace(solution, memory=run.memory() or memory)
+        goal = Goal(tol, max_iter, callback, stop)
+        change = in_units(oracle, penalty, start) if self.rescale else None
+        if change is None:
+            standing = Standing(oracle, penalty, goal)
+            run = Run(self, standing, kernels)
+            solution = standing.solution(partial(run.solve, memory=memory), start)
+            return replace(solution, memory=run.memory() or memory)
+        standing = Standing(change.oracle, change.penalty, change.shown(goal))
+        standing.calls.charge(("forward", "backward"), change.found.passes, 0.0)
+        run = Run(self, standing, kernels, found=change.found)
+        return change.undone(standing.solution(run.solve, change.found.units.changed(start)))
