@@ -13,8 +13,8 @@ from benchmarks.peers.problem import Problem
 from benchmarks.problems import Spec
 
 from proxqn import _kernels
-from proxqn.losses.chain.kernel import chain_kernel
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
+from proxqn.losses.chain.scores import chain_kernel
 from proxqn.penalties import ElasticNet
 from proxqn.problem import Line, Point, SparseVector
 from proxqn.solvers.prox_qn import ProxQN

@@ -9,12 +9,13 @@ of width one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from types import ModuleType
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxqn.problem.sparse import Ints
+from proxqn.problem.sparse import Floats, Ints
 
 LANES = 8
 _MAX_PADDING = 2.0  # slots per token above which a batch's longest sequence stands alone
@@ -129,6 +130,26 @@ class SequenceLayout:
         layout = self._in_order(self.lengths[sequences], number[order[chosen[order]]])
         tokens = np.repeat(chosen, self.lengths)
         return Subset(layout, tokens, self.token_slot[tokens], layout.token_slot)
+
+    def batches(
+        self,
+        kernels: ModuleType,
+        n_labels: int,
+        *,
+        labels: NDArray[np.int32] | None,
+        weights: Floats | None,
+    ) -> Any:
+        """Bind it to the kernels of inference, with labels by slot and weights of sequences."""
+        return kernels.Batches(
+            self.first,
+            self.width,
+            self.length,
+            self.lane_length,
+            self.lane_sequence,
+            self.chunks(n_labels),
+            labels,
+            weights,
+        )
 
     def chunks(self, n_labels: int) -> Ints:
         """Return bounds of batch ranges of about equal work, for threads.

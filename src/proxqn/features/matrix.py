@@ -8,6 +8,7 @@ columns of the input is free; a feature whose values are all 1 stores no values.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from proxqn import _kernels
 from proxqn.features.dense import DenseIndexed
+from proxqn.features.mixed_features import MixedFeatures
 from proxqn.problem.sparse import Ints
 
 LARGE = 64.0  # of a value; columns that have mostly larger ones are divided (``column_sizes.py``)
@@ -150,6 +152,16 @@ class FeatureIndexed:
         at = column - self.n_dense
         n_entries, first = int(self.start[at + 1] - self.start[at]), int(self.value_start[at])
         return self.values[first : first + n_entries] if first >= 0 else np.ones(n_entries)
+
+    def kernel(self, kernels: ModuleType) -> Any:
+        """Bind it to the kernels of its products, or to their reference."""
+        x = self.lists
+        lists = None if x is None else (x.start, x.places, x.columns, x.slot_list)
+        sparse = kernels.Features(self.start, self.slots, self.value_start, self.values, lists)
+        if self.dense is None:
+            return sparse
+        dense = kernels.DenseFeatures(self.dense.values, self.dense.slot_row)
+        return MixedFeatures(dense, sparse, self.n_dense, len(self.value_start))
 
     @classmethod
     def from_csr(

@@ -12,7 +12,7 @@ from proxqn.estimators.chain_weights import ChainWeights
 from proxqn.estimators.inference.tagger import Tagger, tagger_of, token_of_slot
 from proxqn.features.layout import SequenceLayout
 from proxqn.losses.chain import tagging_reference
-from proxqn.losses.chain.kernel import chain_kernel
+from proxqn.losses.chain.scores import chain_kernel
 
 N_FEATURES = 300
 

@@ -24,8 +24,8 @@ from tests.problems import (
 from proxqn.aligned_array import aligned_zeros
 from proxqn.features.layout import SequenceLayout
 from proxqn.losses.chain import reference
-from proxqn.losses.chain.kernel import chain_kernel
 from proxqn.losses.chain.oracle import ChainOracle, Pairs
+from proxqn.losses.chain.scores import chain_kernel
 from proxqn.problem.sparse import SparseVector
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}

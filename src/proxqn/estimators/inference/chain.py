@@ -26,7 +26,7 @@ from proxqn.features.dense import DenseColumns
 from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.partial_labels import PartialLabels, Twins
-from proxqn.losses.chain.kernel import chain_kernel
+from proxqn.losses.chain.scores import chain_kernel
 from proxqn.losses.lattice.kernel import LatticeInference
 from proxqn.problem import Floats, Ints
 

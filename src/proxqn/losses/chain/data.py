@@ -18,7 +18,6 @@ from proxqn.features.dense import DenseColumns, split
 from proxqn.features.layout import SequenceLayout, Subset
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.features.weight_pairs import WeightPairs
-from proxqn.losses.chain.kernel import feature_kernel
 from proxqn.losses.chain.weights import SplitWeights
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 from proxqn.problem.units import Units, UnitsFound
@@ -85,7 +84,7 @@ class ChainData:
             states = pairs.labels_of(features.columns)
             return replace(found, pairs=states, admitted=pairs.transitions)
         if pairs is Pairs.OBSERVED:
-            columns = feature_kernel(kernels, features)
+            columns = features.kernel(kernels)
             found = replace(found, pairs=columns.observed_pairs(slot_labels, n_labels))
         if transition_pairs is Pairs.OBSERVED:
             found = replace(found, admitted=found.count_label_pairs(None) > 0)
@@ -208,7 +207,7 @@ class ChainData:
         slot_map = np.full(self.layout.stride, -1, dtype=np.int32)
         slot_map[chosen.old_slots] = chosen.new_slots
         names = ("start", "slots", "value_start", "values")
-        columns = feature_kernel(kernels, replace(self.features, dense=None))
+        columns = replace(self.features, dense=None).kernel(kernels)
         found = dict(zip(names, columns.restrict_slots(slot_map, n_jobs), strict=True))
         lists, dense = self.features.lists, self.features.dense
         places = chosen.old_slots, chosen.new_slots, chosen.layout.stride

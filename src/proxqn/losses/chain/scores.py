@@ -19,14 +19,32 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from proxqn.aligned_array import aligned_zeros
+from proxqn.features.layout import SequenceLayout
+from proxqn.features.mixed_features import MixedFeatures
 from proxqn.losses.chain.data import ChainData
 from proxqn.losses.chain.draws import Draws
-from proxqn.losses.chain.kernel import chain_kernel, feature_kernel
-from proxqn.losses.chain.mixed_features import MixedFeatures
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
 Binding = Callable[[Floats], Any]  # from scores to inference on them
+
+
+def chain_kernel(
+    kernels: ModuleType,
+    layout: SequenceLayout,
+    scores: NDArray[Any],
+    *,
+    labels: NDArray[np.int32] | None,
+    weights: Floats | None,
+) -> Any:
+    """Bind a layout and its score array to the inference kernels of its precision.
+
+    Doubles are label-major, floats have eight labels of a slot together.
+    """
+    single = scores.dtype == np.float32
+    n_labels = len(scores) * (8 if single else 1)
+    bound = layout.batches(kernels, n_labels, labels=labels, weights=weights)
+    return (kernels.SingleChain if single else kernels.Chain)(bound, scores)
 
 
 @final
@@ -87,7 +105,7 @@ class ChainScores(ABC):
         inference: Binding | None = None,
     ) -> None:
         layout = data.layout
-        self._kernels, self._features = kernels, feature_kernel(kernels, data.features)
+        self._kernels, self._features = kernels, data.features.kernel(kernels)
         self._n_labels, self._n_slots, self._n_jobs = data.n_labels, layout.stride, n_jobs
         lanes, real = (8, np.float32) if self.single else (1, np.float64)
         shape = -(-data.n_labels // lanes), layout.stride * lanes

@@ -18,7 +18,6 @@ from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.features.partial_labels import Twins
-from proxqn.losses.chain.kernel import batches
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 
 _LANES = 8
@@ -73,7 +72,7 @@ class LatticeInference:
             n_labels,
         )
         self._lattice = kernels.Lattice(
-            batches(kernels, layout, n_labels, labels=labels, weights=weights),
+            layout.batches(kernels, n_labels, labels=labels, weights=weights),
             scores,
             np.concatenate([[0], np.cumsum(layout.lengths)]).astype(np.int64),
             patterns.token,

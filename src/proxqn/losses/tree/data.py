@@ -53,11 +53,6 @@ class TreeData:
     def __len__(self) -> int:
         return len(self.leaves)
 
-    def feature_kernel(self, kernels: ModuleType) -> Any:
-        """Return the kernel of gradients and sweeps."""
-        found = self.by_feature
-        return kernels.Features(found.start, found.slots, found.value_start, found.values)
-
     def tree_kernel(self, kernels: ModuleType) -> Any:
         """Return the kernel of scores, losses and residuals."""
         tree = self.hierarchy
@@ -96,7 +91,7 @@ class TreeData:
         slot_map = np.full(len(self), -1, dtype=np.int32)
         slot_map[samples] = np.arange(len(samples))
         names = ("start", "slots", "value_start", "values")
-        found = self.feature_kernel(kernels).restrict_slots(slot_map, n_jobs)
+        found = self.by_feature.kernel(kernels).restrict_slots(slot_map, n_jobs)
         shape = len(self), self.by_feature.n_columns
         rows = sp.csr_array((self.values, self.columns, self.start), shape=shape)[samples]
         weights = None

@@ -27,7 +27,7 @@ class TreeMemory:
         n_samples = len(data)
         stride = -(-n_samples // _LANES) * _LANES
         self.data, self.n_jobs = data, n_jobs
-        self.features, self.tree = data.feature_kernel(kernels), data.tree_kernel(kernels)
+        self.features, self.tree = data.by_feature.kernel(kernels), data.tree_kernel(kernels)
         # weight · (P(k) - 1[k on path of y])
         self.residuals = np.zeros((len(data.hierarchy), stride))
         self.losses = np.zeros(n_samples)  # -log P(y_i|x_i) of the last forward pass

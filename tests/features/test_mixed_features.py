@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from proxqn import _kernels
+from proxqn.features.mixed_features import MixedFeatures
 from proxqn.losses.chain import reference
-from proxqn.losses.chain.mixed_features import MixedFeatures
 
 # The last columns of a register, of a panel of 512, of one of three; slots of a panel of 128.
 SIZES = [(1, 8), (5, 40), (24, 136), (48, 128), (61, 1000), (515, 264)]
