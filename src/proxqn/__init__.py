@@ -17,6 +17,7 @@ __path__.append(os.path.join(os.path.dirname(__file__), "_old"))
 if TYPE_CHECKING:
     from proxqn import datasets
     from proxqn.estimators.chain_crf import ChainCRF
+    from proxqn.estimators.cv import ChainCRFCV, HierarchicalClassifierCV
     from proxqn.estimators.hierarchical import HierarchicalClassifier
     from proxqn.estimators.inference.constraints import Constraints
     from proxqn.features.hierarchy import Hierarchy
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ChainCRF": "proxqn.estimators.chain_crf",
+    "ChainCRFCV": "proxqn.estimators.cv",
     "ChainOracle": "proxqn.losses.chain.oracle",
     "Constraints": "proxqn.estimators.inference.constraints",
     "HierarchicalClassifier": "proxqn.estimators.hierarchical",
+    "HierarchicalClassifierCV": "proxqn.estimators.cv",
     "Hierarchy": "proxqn.features.hierarchy",
     "Path": "proxqn.path",
     "ProxQN": "proxqn.solvers.prox_qn",
@@ -43,9 +46,11 @@ _HOMES = {
 
 __all__ = [
     "ChainCRF",
+    "ChainCRFCV",
     "ChainOracle",
     "Constraints",
     "HierarchicalClassifier",
+    "HierarchicalClassifierCV",
     "Hierarchy",
     "Path",
     "ProxQN",

@@ -150,9 +150,14 @@ class Path:
         return self._column("known")
 
     @property
+    def solutions(self) -> list[SparseVector]:
+        """The weights at each λ, as sparse vectors."""
+        return [self.columns[i] for i in self._order]
+
+    @property
     def weights(self) -> Any:
         """The weights, a column a λ."""
-        chosen = [self.columns[i] for i in self._order]
+        chosen = self.solutions
         indptr = np.concatenate([[0], np.cumsum([len(w.values) for w in chosen])])
         nothing = SparseVector.empty()
         indices = np.concatenate([w.coordinates for w in (*chosen, nothing)])

@@ -44,6 +44,7 @@ def minimize_path(
     max_iter: int = 1000,
     callback: Watch | None = None,
     initial: Path | None = None,
+    beside: Path | None = None,
 ) -> Path:
     """Minimise ``ℓ(w) + λ Σ_j factors_j |w_j| + ½ (l2 + λ·l2_ratio) ‖w‖²`` for all λ of a range.
 
@@ -87,6 +88,9 @@ def minimize_path(
         Called with each :class:`~proxqn.path.result.PathRow`; return True to stop.
     initial : Path, optional
         Of the same problem, ended early: what it has is not solved again.
+    beside : Path, optional
+        Of nearly the same problem, such as all data where this is a fold: what it gained between
+        two λs is taken along to start from.
 
     Returns
     -------
@@ -115,7 +119,7 @@ def minimize_path(
     if tol is None:
         tol = _AT_ENDS * eps if certified else _GRID_TOL
     wanted = eps if certified else math.inf
-    walk = Walk(loss, penalty, solver, tol, stop, max_iter, callback, initial, wanted)
+    walk = Walk(loss, penalty, solver, tol, stop, max_iter, callback, initial, wanted, beside)
     if certified:
         return walk.run(lambda: _certify(walk, _ends(loss, penalty, lam_min), eps))
     return walk.run(lambda: _visit(walk, _given(lams, loss, penalty, lam_min)))

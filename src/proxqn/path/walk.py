@@ -50,10 +50,11 @@ class Walk:
         callback: Watch | None,
         initial: Path | None,
         wanted: float,
+        beside: Path | None = None,
     ) -> None:
         self._loss, self._family, self._solver = loss, family, solver
         self._tol, self._stop, self._max_iter, self._callback = tol, stop, max_iter, callback
-        self._wanted = wanted
+        self._wanted, self._beside = wanted, beside
         self._rows: list[PathRow] = []
         self._columns: list[SparseVector] = []
         self._memory: Memory | None = None
@@ -106,15 +107,15 @@ class Walk:
     def _minimized(
         self, lam: float, why: str, above: PathRow | None
     ) -> tuple[SparseVector, PathRow, Memory | None]:
-        result = self._minimize(lam, self._start(above), why)
+        result = self._minimize(lam, self._start(lam, above))
         row = self._row(lam, result, why)
         if self._stop is None and not row.known and self._loss.convex:
             # No proof came in time, nor is the estimate small enough.
-            again = self._minimize(lam, result, why, stop="estimate", max_iter=self._max_iter)
+            again = self._minimize(lam, result, stop="estimate", max_iter=self._max_iter)
             row, result = _together(row, self._row(lam, again, why)), again
         return result.weights, row, result.memory
 
-    def _minimize(self, lam: float, start: Any, why: str, **more: Any) -> Any:
+    def _minimize(self, lam: float, start: Any, **more: Any) -> Any:
         settings: dict[str, Any] = {
             "penalty": self._family(lam),
             "x0": start,
@@ -128,14 +129,24 @@ class Walk:
             raise KeyboardInterrupt
         return result
 
-    def _start(self, above: PathRow | None) -> Any:
+    def _start(self, lam: float, above: PathRow | None) -> Any:
         """Return the solution above, with what the latest run has learned."""
         if above is None:
-            return None
+            return None if self._beside is None else self._beside.at(lam).weights
         at = next(i for i, row in enumerate(self._rows) if row.lam == above.lam)
         start: Any = OptimizeResult()
-        start.update(x=self._columns[at], memory=self._memory)
+        start.update(x=self._moved(self._columns[at], above.lam, lam), memory=self._memory)
         return start
+
+    def _moved(self, w: SparseVector, above: float, lam: float) -> SparseVector:
+        """Return w with what the path beside gained between two λs; no weight changes its sign."""
+        if self._beside is None:
+            return w
+        there, before = (self._beside.at(x).weights for x in (lam, above))
+        moved = w.plus(there).plus(before, -1.0)
+        here = w.on(moved.coordinates)
+        kept = np.where(here * moved.values < 0.0, 0.0, moved.values)
+        return SparseVector(moved.coordinates, kept).nonzero()
 
     @property
     def _proving(self) -> bool:

@@ -158,6 +158,19 @@ def test_restricting_drops_rows():
     np.testing.assert_allclose(matrix(here.pairs), whole[np.ix_(keep, keep)], atol=1e-9)
 
 
+def test_a_weight_without_data_has_a_diagonal_of_one():
+    class Absent(Curved):
+        def curvatures(self, coordinates):
+            return np.where(coordinates == 2, 0.0, super().curvatures(coordinates))
+
+    _, at = start(Absent())
+    diagonal = model(Absent(), 0.5).diagonal(at)
+    assert diagonal[2] == 1.0
+    np.testing.assert_array_equal(
+        np.delete(diagonal, 2), np.delete(model(Curved(), 0.5).diagonal(at), 2)
+    )
+
+
 # --- failing ---------------------------------------------------------------------------------
 
 

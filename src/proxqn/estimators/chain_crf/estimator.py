@@ -24,9 +24,11 @@ from proxqn.estimators.chain_crf import training
 from proxqn.estimators.chain_crf.fitted import FittedChain
 from proxqn.estimators.chain_crf.problem import ChainPenalty, ChainProblem, Structure
 from proxqn.estimators.chain_weights import ChainCoefficients
+from proxqn.estimators.stated import HeldSequences, Stated
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.templates import Templates
 from proxqn.losses.chain.oracle import Pairs
+from proxqn.path import lambda_max
 from proxqn.problem import Floats, SparseVector
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
@@ -306,12 +308,7 @@ class ChainCRF(FittedChain):
             Itself. Ctrl-C ends the fit at the last accepted iterate, with a warning.
         """
         check_settings(self)
-        penalty = ChainPenalty.of(
-            self.lam,
-            self.l2,
-            lam_transitions=self.lam_transitions,
-            lam_intercept=self.lam_intercept,
-        )
+        penalty = self._penalty(self.lam)
         structure = self._structure()
         goes_on = self.warm_start and initial is None and hasattr(self, "coef_")
         problem = ChainProblem.of(  # from here on the loss has the data, and nobody their matrix
@@ -337,6 +334,55 @@ class ChainCRF(FittedChain):
         self._keep_weights(problem, result.weights)
         keep_result(self, result, problem.oracle.n_parameters)
         return self
+
+    def lambda_max(
+        self,
+        X: Any,
+        y: Any = None,
+        lengths: Any = None,
+        sample_weight: Any = None,
+        *,
+        edges: Any = None,
+    ) -> float:
+        """Return the smallest ``lam`` whose model has no weights but those with a λ of their own.
+
+        Parameters
+        ----------
+        X, y, lengths, sample_weight, edges
+            As in :meth:`fit`.
+
+        Examples
+        --------
+        >>> X = [[{"word": "dogs"}, {"word": "bark"}], [{"word": "cats"}, {"word": "purr"}]]
+        >>> ChainCRF().lambda_max(X, [["noun", "verb"], ["noun", "verb"]])
+        1.5
+        """
+        stated = self.stated(X, y, lengths, sample_weight, edges=edges)
+        return lambda_max(stated.oracle, penalty=stated.penalty)
+
+    def stated(
+        self,
+        X: Any,
+        y: Any = None,
+        lengths: Any = None,
+        sample_weight: Any = None,
+        *,
+        edges: Any = None,
+    ) -> Stated:
+        """Return what :meth:`fit` would minimise for any ``lam``, and the data as it reads them."""
+        check_settings(self)
+        data = training.read(self, X, y, lengths, sample_weight, edges, goes_on=False)
+        problem = ChainProblem.of(data, self._structure(), resolve_n_jobs(self.n_jobs))
+        return Stated(
+            problem.oracle,
+            lambda lam: self._penalty(lam).on_groups(problem.groups),
+            partial(self._at, problem),
+            HeldSequences(data.tokens, data.labels, data.meaning.classes),
+        )
+
+    def _penalty(self, lam: float) -> ChainPenalty:
+        steps, constant = self.lam_transitions, self.lam_intercept
+        return ChainPenalty.of(lam, self.l2, lam_transitions=steps, lam_intercept=constant)
 
     def __getstate__(self) -> dict[str, Any]:
         return pickled(super().__getstate__())

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from proxqn.estimators.base import (
@@ -30,10 +31,12 @@ from proxqn.estimators.hierarchical.prediction import TreePredictor
 from proxqn.estimators.input import trees as tree_input
 from proxqn.estimators.input.trees import LabelledTree
 from proxqn.estimators.model import Description, ModelReader, ModelWriter, feature_namer
+from proxqn.estimators.stated import HeldSamples, Stated
 from proxqn.features.distinct import distinct_samples
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.features.vocabulary import Vocabulary
 from proxqn.losses.tree.oracle import TreeOracle
+from proxqn.path import lambda_max
 from proxqn.problem import Floats, SparseVector
 from proxqn.run.watch import Callback
 from proxqn.solvers.prox_qn import ProxQN
@@ -221,15 +224,8 @@ class HierarchicalClassifier(TreePredictor):
         samples = tree_input.read_samples(self, X, reset=not goes_on)
         labelled = tree_input.read_labels(y, self.hierarchy, samples)
         weights = tree_input.read_weights(sample_weight, self.class_weight, labelled, samples)
-        design, leaves, factors = distinct_samples(samples, labelled.leaves, weights)
-        constant = _typical_size(design) if self.fit_intercept else None
-        oracle = TreeOracle(
-            design if constant is None else _with_constant(design, constant),
-            leaves,
-            labelled.hierarchy,
-            sample_weight=factors,
-            n_jobs=resolve_n_jobs(self.n_jobs),
-        )
+        distinct = distinct_samples(samples, labelled.leaves, weights)
+        oracle, constant = self._loss(labelled.hierarchy, *distinct)
         start = SparseVector.empty()
         if given is not None:
             columns = Columns(samples.shape[1], self._feature_names())
@@ -247,6 +243,66 @@ class HierarchicalClassifier(TreePredictor):
         self._keep_weights(oracle, labelled, constant, result.weights)
         keep_result(self, result, oracle.n_parameters)
         return self
+
+    def lambda_max(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the smallest ``lam`` whose model has no weights but those with a λ of their own.
+
+        Where ``lam`` is a number a level, it is the largest of them, the others in proportion.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+
+        Examples
+        --------
+        >>> HierarchicalClassifier().lambda_max(np.array([[2.0, 0.0], [0.0, 1.0]]), ["a", "b"])
+        1.0
+        """
+        stated = self.stated(X, y, sample_weight)
+        return lambda_max(stated.oracle, penalty=stated.penalty)
+
+    def stated(self, X: Any, y: Any, sample_weight: Any = None) -> Stated:
+        """Return what :meth:`fit` would minimise, for any ``lam``, and the data as it reads them.
+
+        Equal samples are not merged: they may be in different folds.
+        """
+        check_settings(self)
+        samples = tree_input.read_samples(self, X, reset=True)
+        labelled = tree_input.read_labels(y, self.hierarchy, samples)
+        weights = tree_input.read_weights(sample_weight, self.class_weight, labelled, samples)
+        keep: Any = slice(None) if weights is None else np.flatnonzero(weights)
+        kept = sp.csr_array(samples[keep])
+        factors = None if weights is None else weights[keep]
+        oracle, constant = self._loss(labelled.hierarchy, kept, labelled.leaves[keep], factors)
+        return Stated(
+            oracle,
+            lambda lam: TreePenalty.of(self.levels(lam), self.l2, self.lam_intercept).on_tree(
+                labelled.hierarchy, oracle.n_coordinates, intercept=constant is not None
+            ),
+            partial(self._at, oracle, labelled, constant),
+            HeldSamples(kept, labelled.labels[keep]),
+        )
+
+    def levels(self, lam: float) -> Any:
+        """Return the parameter whose largest λ is this."""
+        if np.ndim(self.lam) == 0:
+            return lam
+        numbers = np.asarray(self.lam, dtype=np.float64)
+        return lam * numbers / numbers.max()
+
+    def _loss(
+        self,
+        tree: Hierarchy,
+        design: sp.csr_array,
+        leaves: NDArray[np.int32],
+        weights: Floats | None,
+    ) -> tuple[TreeOracle, float | None]:
+        """Return the loss, and the size of its constant feature where it has one."""
+        constant = _typical_size(design) if self.fit_intercept else None
+        X = design if constant is None else _with_constant(design, constant)
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        return TreeOracle(X, leaves, tree, sample_weight=weights, n_jobs=n_jobs), constant
 
     def coefficients(self) -> TreeCoefficients:
         """Return all weights of the fitted model, with the names of nodes and features.

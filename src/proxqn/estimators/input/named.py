@@ -146,6 +146,8 @@ def read_new(estimator: Any, X: Any, lengths: Any, *, empty: bool = False) -> To
 
     Where ``empty`` says so a list may be empty, and sequences in it.
     """
+    if isinstance(X, Tokens):  # of its own data: a fold of a cross-validation
+        return X
     if isinstance(X, EncodedSequences):
         _refuse_lengths(lengths)
         _check_columns(X, estimator)

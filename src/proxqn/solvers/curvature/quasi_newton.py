@@ -137,4 +137,5 @@ class QuasiNewton(Curvature):
         if self._power == 0.0 or not isinstance(self._oracle, Diagonal):
             return np.ones(len(at))
         found: Floats = self._oracle.curvatures(at.coordinates) ** self._power
-        return found
+        # A weight of what a fold's data have not: its derivative never moves, its penalty does.
+        return np.where(found > 0.0, found, 1.0)
