@@ -3,7 +3,7 @@
 #   make test   set up, lint, type-check, run all tests
 #   make fuzz   the property tests on new random examples
 #   make fuzz-files  files made to harm, a million of each kind: models, checkpoints, data, templates, label trees
-#               (KIND=chain FILES=1000000 JOBS=2 SEED=0 RESUME=1; what each is: python -m tests.fuzz --help)
+#               (KIND=chain FILES=1000000 JOBS=2 SEED=0 RESUME=1 SANITIZE=1; what each is: python -m tests.fuzz --help)
 #   make kill   trainings killed at random moments, a thousand times, resumed to the same bits (KILLS=1000 SIGNALS=200
 #               JOBS=2 SEED=0); and how soon Ctrl-C and SIGTERM leave a model
 #   make stand-ins-peers  Wapiti, CRF++ and proxqn label with each other's models (a minute of processor)
@@ -29,7 +29,7 @@ WARNINGS := $(if $(STRICT),-C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON \
   -C cmake.define.CMAKE_CXX_FLAGS=-Wno-error=maybe-uninitialized)
 CPP    := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inc')
 
-.PHONY: demo demo-all test sanitize levels out-of-memory coverage mutants fuzz fuzz-files stand-ins stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation scale replicate replicate-quick format lint clean
+.PHONY: demo demo-all test sanitize levels out-of-memory coverage mutants fuzz fuzz-files kill stand-ins stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation scale replicate replicate-quick format lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -56,7 +56,7 @@ FUZZED ?= chain tree checkpoint crfsuite wapiti crfpp crfpp-text columns conllu 
 fuzz-files: $(STAMP)
 	for kind in $(or $(KIND),$(FUZZED)); do \
 	  $(BIN)/python -m tests.fuzz $$kind --number $(or $(FILES),1000000) --jobs $(or $(JOBS),2) --seed $(or $(SEED),0) \
-	    $(if $(RESUME),--resume) || exit 1; done
+	    $(if $(RESUME),--resume) $(if $(SANITIZE),--sanitize) || exit 1; done
 
 kill: $(STAMP)
 	$(BIN)/python -m tests.fuzz.kills --number $(or $(KILLS),1000) --signals $(or $(SIGNALS),200) \

@@ -103,3 +103,11 @@ def test_a_model_from_the_command_line_in_python(cli, tmp_path):
     model = proxqn.load(tmp_path / "m")
     rows = [[["EU", "NNP", "I-NP"], ["rejects", "VBZ", "I-VP"], ["German", "JJ", "I-NP"]]]
     assert model.predict(rows)[0].tolist() == ["I-ORG", "O", "I-MISC"]
+
+
+def test_an_empty_sequence_of_json_has_an_empty_answer(cli, tmp_path):
+    (tmp_path / "d").write_text(JSONL)
+    cli("train", "chain", tmp_path / "d", "--format", "jsonl", "-o", tmp_path / "m", "-q")
+    for more in ((), ("--marginals", "all")):
+        done = cli("predict", tmp_path / "m", "-", *more, stdin=b'{"tokens": []}\n')
+        assert json.loads(done.stdout) == {"tokens": [], "predicted": []}

@@ -9,9 +9,11 @@ from random import Random
 from typing import Any
 
 from tests.fuzz.kind import Kind
+from tests.fuzz.our_models import use_again
 
 from proxqn import ChainCRF
 from proxqn.io.container import ModelFileError
+from proxqn.io.model_file import SavedModel
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "other_programs"
 
@@ -23,8 +25,9 @@ def try_crfsuite(data: bytes) -> None:
 
     model = from_bytes(data)
     if len(model.labels) > 1:
-        names = model.attributes.names()[:3]
-        to_chain(model).predict([[names, [], names]])
+        names, crf = model.attributes.names()[:3], to_chain(model)
+        crf.predict([[names, [], names]])
+        _use_again(crf)
 
 
 def try_wapiti(data: bytes) -> None:
@@ -49,6 +52,15 @@ def _label(crf: Any) -> None:
         crf.predict([["a", "b"]])
     elif templates.n_columns < 100:
         crf.predict([[["The"] * max(1, templates.n_columns)] * 3])
+    _use_again(crf)
+
+
+def _use_again(crf: ChainCRF) -> None:
+    try:
+        use_again(SavedModel(crf))
+    except ValueError as error:
+        if "cannot be stored" not in str(error):  # as weights beyond all bounds
+            raise
 
 
 def crfsuite_file(number: int) -> bytes:

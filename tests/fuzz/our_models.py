@@ -7,6 +7,7 @@ import json
 import os
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from importlib.util import find_spec
 from random import Random
@@ -26,6 +27,7 @@ from proxqn.features.templates import Templates
 from proxqn.io import container, model_file
 from proxqn.io.checkpoint import read_checkpoint
 from proxqn.io.container import Contents, ModelFileError
+from proxqn.io.model_file import SavedModel
 
 _SENTENCES = [[["the", "D"], ["dog", "N"]], [["dogs", "N"], ["bark", "V"]], [["naïve", "N"]]] * 4
 _LABELS = [["O", "B-X"], ["B-X", "I-X"], ["O"]] * 4
@@ -64,7 +66,7 @@ def _bytes(model: Any, X: Any, reading: dict[str, Any] | None = None) -> bytes:
 
 
 def _file(model: Any, reading: dict[str, Any] | None = None) -> bytes:
-    return _packed(model_file.pack(model_file.SavedModel(model, reading)))
+    return _packed(model_file.pack(SavedModel(model, reading)))
 
 
 def checkpoint_files() -> Sequence[bytes]:
@@ -280,15 +282,18 @@ def _type(kind: np.dtype[Any]) -> str:
 def try_model(data: bytes) -> None:
     """Read a model; if it is one, predict, look at it, export it and write it again."""
     saved = model_file.unpack(container.from_bytes(data))
+    (_use_tree if saved.model.kind == "tree" else _use_chain)(saved)
+    use_again(saved)
+
+
+def use_again(saved: SavedModel) -> None:
+    """Look at a model, export it and write it again."""
     model = saved.model
-    (_use_tree if model.kind == "tree" else _use_chain)(saved)
     summary(model, os.devnull, top=3, labels=()).to_json()
     for lines in model.exports().values():
-        try:
+        with suppress(ValueError):  # what the other program cannot hold
             for _ in zip(range(10_000), lines(), strict=False):
                 pass
-        except ValueError:
-            pass  # what the other program cannot hold
     again = model_file.unpack(container.from_bytes(_written(saved)))
     assert again.model.coefficients().n_nonzero == model.coefficients().n_nonzero
 

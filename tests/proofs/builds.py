@@ -79,7 +79,7 @@ class Build:
                 # out_of_memory.py.
                 "PYTHONMALLOC": "malloc",
                 "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
-                "UBSAN_OPTIONS": "print_stacktrace=1",
+                "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", "print_stacktrace=1"),
             }
         if self.check == "thread":
             here |= {

@@ -53,19 +53,21 @@ class WapitiRegex:
     parts: tuple[tuple[str, str], ...] = field(repr=False, compare=False)
     at_start: bool = field(repr=False, compare=False)
     at_end: bool = field(repr=False, compare=False)
-    _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _compiled: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
     _longest: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         often = {"*": "*?"}  # Wapiti takes the shortest match
         body = "".join(characters + often.get(times, times) for characters, times in self.parts)
         start, end = r"\A" * self.at_start, r"\Z" * self.at_end
-        object.__setattr__(self, "_compiled", re.compile(f"{start}{body}{end}", self.flags))
-        object.__setattr__(self, "_longest", self._longest_of_few_ways())
+        longest = self._longest_of_few_ways() if len(body) < _LARGE else -1.0
+        compiled = None if longest < 0.0 else re.compile(f"{start}{body}{end}", self.flags)
+        object.__setattr__(self, "_compiled", compiled)
+        object.__setattr__(self, "_longest", longest)
 
     def search(self, text: str) -> str | None:
         """Return the first text that matches, None where there is none."""
-        if len(text) > self._longest:
+        if self._compiled is None or len(text) > self._longest:
             return self.search_each_place_once(text)
         found = self._compiled.search(text)
         return None if found is None else found[0]
@@ -102,6 +104,7 @@ class WapitiRegex:
 
 
 _FEW_WAYS = 1e5  # a millisecond or two
+_LARGE = 300_000  # characters, of which one class may take 13,000: 50 milliseconds to compile
 
 
 @functools.lru_cache(1000)

@@ -61,6 +61,8 @@ def imported_chain(
     model.edge_coef_ = sp.csr_array((n_labels**2, 0))
     if edges is not None and edges.shape[1]:
         model.edge_coef_ = sp.csr_array(edges[(order[:, None] * n_labels + order).ravel()])
+    for weights in (model.coef_, model.edge_coef_):
+        weights.eliminate_zeros()
     n_nonzero = model.coefficients().n_nonzero
     restore_fit(model, _UNKNOWN | {"n_parameters": n_nonzero}, n_nonzero)
     return model

@@ -68,7 +68,7 @@ def _n_best_lines(model: Any, batch: Batch, reading: Reading, n_best: int) -> It
 def _sequence_text(record: SequenceRecord, added: list[list[str]], reading: Reading) -> str:
     if reading.format == "jsonl":
         return json.dumps({"tokens": record.tokens, "predicted": [cells[0] for cells in added]} | (
-            {"marginals": [cells[1:] for cells in added]} if len(added[0]) > 1 else {}
+            {"marginals": [cells[1:] for cells in added]} if any(len(cells) > 1 for cells in added) else {}
         ), ensure_ascii=False)  # fmt: skip
     separator = "\t" if reading.format != "columns" else reading.separator or " "
     lines = [
