@@ -67,9 +67,10 @@ def _n_best_lines(model: Any, batch: Batch, reading: Reading, n_best: int) -> It
 
 def _sequence_text(record: SequenceRecord, added: list[list[str]], reading: Reading) -> str:
     if reading.format == "jsonl":
-        return json.dumps({"tokens": record.tokens, "predicted": [cells[0] for cells in added]} | (
-            {"marginals": [cells[1:] for cells in added]} if any(len(cells) > 1 for cells in added) else {}
-        ), ensure_ascii=False)  # fmt: skip
+        found = {"tokens": record.tokens, "predicted": [cells[0] for cells in added]}
+        if any(len(cells) > 1 for cells in added):
+            found["marginals"] = [cells[1:] for cells in added]
+        return json.dumps(found, ensure_ascii=False)
     separator = "\t" if reading.format != "columns" else reading.separator or " "
     lines = [
         separator.join([*(row if reading.needs_templates else []), *cells])
