@@ -268,7 +268,7 @@ def _result(solution: Solution, oracle: Oracle) -> Any:
         gap_box=solution.gap_box,
         kkt=solution.kkt,
         certified=math.isfinite(solution.gap),
-        convex=oracle.convex,
+        convex=solution.convex,
         nnz=len(weights.values),
         trace=solution.trace,
         memory=solution.memory,

@@ -13,7 +13,7 @@ from tests.points import plain
 from proxqn.losses.function import FunctionOracle
 from proxqn.penalties import Separable
 from proxqn.problem.sparse import SparseVector
-from proxqn.solvers.line_search import Armijo, expected_change, search
+from proxqn.solvers.line_search import Armijo, Misses, expected_change, search
 from proxqn.solvers.working_set import WorkingSet
 
 PENALTY = plain(0.5)
@@ -107,3 +107,40 @@ def test_the_expected_change_is_the_papers_delta(seed):
     truth = g @ d + penalty.value(w + d) - penalty.value(w)
     at = WorkingSet(np.arange(n), w, g, penalty)
     assert expected_change(at, d) == pytest.approx(truth, rel=1e-10, abs=1e-10)
+
+
+def misses(level, curvature=2.0, seed=0):
+    """Of a search along an ascent direction that claims to descend."""
+    rng, found = np.random.default_rng(seed), Misses()
+    fun = quadratic(curvature)
+
+    def loss(w):
+        value, g = fun(w)
+        return value + level * rng.normal(), g
+
+    w = np.array([1.0])
+    at = WorkingSet(np.arange(1), w, curvature * w, PENALTY)
+    line = FunctionOracle(loss, 1).at(SparseVector.of_dense(w)).along(SparseVector.of_dense(w))
+    assert search(line, at, w, -1.0, -1.0, Armijo(max_trials=40), found) is None
+    return found
+
+
+@pytest.mark.parametrize("level", [1e-3, 1e-2, 1.0])
+def test_misses_tell_the_noise_of_the_values(level):
+    # The objective given is far below: what is off stays, as noise does.
+    assert misses(level).noise > 0.1 * level
+
+
+def test_a_slope_is_no_noise():
+    found = Misses()
+    for k in range(20):
+        found.note(0.5**k, -(0.5**k))
+    assert found.noise == 0.0
+    assert Misses().noise == 0.0
+
+
+def test_values_of_few_digits_tell_what_they_cannot():
+    found = Misses()
+    for k in range(20):
+        found.note(round(0.5**k, 3), -(0.5**k))
+    assert 1e-4 < found.noise < 1e-3

@@ -238,6 +238,7 @@ def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1)
         Status.MAX_ITER: "Raise max_iter, raise tol, or continue with warm_start=True.",
         Status.INTERRUPTED: "Continue with warm_start=True.",
         Status.STALLED: _IF_STALLED,
+        Status.NOISE: "Compute the loss more closely, or raise tol.",
     }.get(result.status, "")
     warnings.warn(
         f"{name} {result.status.value}. {_distance(result, tol)} {advice}".rstrip(),

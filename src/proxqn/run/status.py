@@ -23,6 +23,10 @@ class Status(Enum):
     )
     MAX_ITER = "stopped: max_iter iterations made before the tolerance was reached"
     STALLED = "stopped: no step was found that lowers the objective by more than its rounding error"
+    NOISE = (
+        "stopped: what steps may still gain is lost in the noise of the loss's values (is it "
+        "computed in single precision, or at random?)"
+    )
     INTERRUPTED = "interrupted: the last accepted iterate is returned"
     CALLBACK = "stopped: the callback asked for it"
     IMPORTED = "imported: another program's file, which does not say how well it was fitted"

@@ -46,6 +46,7 @@ _CLOSE = 1e-3  # of the violation: how closely coordinate descent solves
 _SHORTER = 1.0, 0.5, 0.25, 0.1, 0.03  # of a step of conjugate gradients
 _APART, _LATE = 8, 0.1  # iterations between estimates; of the iterations so far, if that is more
 _FEW_PAIRS = 10  # tell nothing
+_FEWEST_PAIRS = 3  # where there will be no more: many times more is true than they tell
 _PAIRS_TELL = 3.0  # times more is true: B is too large where no pair has been
 _MOST = 10.0  # times more than it told is believed of a model
 _WINDOW, _SHARE = 5, 0.12  # iterations; of those so far, if that is more
@@ -270,18 +271,23 @@ class Estimates:
         standing = self._standing
         return told_by(at, d) > _FAR * (standing.iterate.objective - standing.enough)
 
-    def make(self, point: Point, at: WorkingSet, pairs: CompactBFGS) -> float:
+    def make(
+        self, point: Point, at: WorkingSet, pairs: CompactBFGS, *, last: bool = False
+    ) -> float:
         """Return how far the point is from the optimum; infinite where no model tells.
 
         Parameters
         ----------
         at : WorkingSet
             All that may move.
+        last : bool
+            Nothing more will be learned: a few pairs have to do.
         """
         standing = self._standing
         B = self._model(point, at, pairs)
         objective, iteration = standing.iterate.objective, standing.record.iteration
-        if B is None or (isinstance(B, Paired) and len(pairs) < _FEW_PAIRS):
+        few = _FEWEST_PAIRS if last else _FEW_PAIRS
+        if B is None or (isinstance(B, Paired) and len(pairs) < few):
             return math.inf
         effort = Effort(_CLOSE * at.violation, seed=self._seed)
         with standing.record.clock.timed("estimate"):
@@ -291,7 +297,8 @@ class Estimates:
         if isinstance(B, Drawn):
             return self._short * told
         so_far = foretold(standing.record.trace)
-        return max(max(self._short, _PAIRS_TELL) * told, _SLOWING * so_far)
+        times = _PAIRS_TELL * max(1.0, _FEW_PAIRS / max(len(pairs), 1))
+        return max(max(self._short, times) * told, _SLOWING * so_far)
 
     def _check(self, told: float, objective: float) -> None:
         """Learn from what has been gained since the last estimate, beyond what it promised."""

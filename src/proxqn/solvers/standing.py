@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
+import numpy as np
+
 from proxqn.problem.meter import Calls, metered
 from proxqn.problem.oracle import Oracle, Point, SpentPointError
 from proxqn.problem.penalty import Penalty
@@ -52,6 +54,7 @@ class Solution:
     box: float = math.inf  # among weights up to this size, which is only assumed,
     gap_box: float = math.inf  # so much is left to gain at most
     memory: Memory | None = None  # for another run on the same loss
+    convex: bool = True  # as far as the loss says and steps have shown
     rescaled: bool = False  # whether kkt is of columns that were brought to one size
 
 
@@ -77,10 +80,14 @@ _UNSEEN = (
     Status.UNPENALISED,
     Status.STATIONARY,
     Status.STALLED,
+    Status.NOISE,
     Status.NOT_FINITE,
 )
 
 
+_BENT, _BENT_AT_LEAST = 0.1, 1e-5  # of the change of the loss; of the objective
+_PROBE, _TANGENT = 0.01, 1e-6  # of a weight, or of 1; of the values, with room for rounding
+_MOST_PROBED = 100_000  # coordinates
 _ENDLESS = -1e100  # an objective below has no end in sight: squares are soon out of range
 
 
@@ -108,6 +115,7 @@ class Standing:
         self.iterate = Iterate(SparseVector.empty(), math.inf, math.inf)
         self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
         self._looked: tuple[Point, WorkingSet] | None = None  # by the last look, while it lasts
+        self.bent_down = False  # whether a step has shown that the loss is not convex
         self._goal = goal
         self._estimate = math.inf, -1  # and the iteration that it is about
 
@@ -131,9 +139,35 @@ class Standing:
         return min(found, self.gap) if told else math.inf
 
     @property
+    def convex(self) -> bool:
+        """Whether the loss is convex, as far as it says and steps have shown."""
+        return self.oracle.convex and not self.bent_down
+
+    def note_curvature(self, sy: float, fall: float) -> None:
+        """See whether a step met curvature below zero, beyond all rounding: no bound holds then."""
+        if sy < -_BENT * abs(fall) and abs(fall) > _BENT_AT_LEAST * abs(self.iterate.objective):
+            self.bent_down = True
+            self.certificate = replace(self.certificate, bound=-math.inf)
+
+    def probe_convexity(self, point: Point) -> None:
+        """See whether the loss lies above its tangent plane next to a start that seems optimal.
+
+        A run that makes a step sees how the loss is curved; one that makes none would call the top
+        of a hill the optimum. One forward pass.
+        """
+        if self.oracle.n_coordinates > _MOST_PROBED:
+            return
+        everywhere = np.arange(self.oracle.n_coordinates)
+        z = _PROBE * np.maximum(1.0, np.abs(self.iterate.weights.on(everywhere)))
+        plane = float((point.gradient(everywhere) * z).sum())
+        value = point.along(SparseVector(everywhere, z)).value(1.0)
+        room = _TANGENT * (abs(value) + abs(point.value) + abs(plane))
+        self.bent_down = value - point.value - plane < -room
+
+    @property
     def by_estimate(self) -> bool:
         """Whether an estimate may end the run."""
-        return self._goal.stop == "estimate" and self.oracle.convex
+        return self._goal.stop == "estimate" and self.convex
 
     @property
     def enough(self) -> float:
@@ -179,9 +213,9 @@ class Standing:
 
     def certify(self, point: Point, at: WorkingSet) -> Status | None:
         """Enter what a full gradient proves into the last row; a status if that is enough."""
-        here = bound.certify(point, at, convex=self.oracle.convex)
+        here = bound.certify(point, at, convex=self.convex)
         found = max(here.bound, self.certificate.bound)
-        if self.oracle.convex and at.penalty.priced(at.g).any():
+        if self.convex and at.penalty.priced(at.g).any():
             found = max(found, box.best_bound(point, at))
         self.certificate, self._looked = replace(here, bound=found), (point, at)
         self.amend(kkt=here.kkt, certified=True, working_set=len(at))
@@ -207,7 +241,7 @@ class Standing:
         proving = math.isfinite(self.certificate.bound)
         if proving and bound.most_provable(point.value, at) < self.enough:
             return False
-        return self.reached(bound.certify(point, at, convex=self.oracle.convex)) is not None
+        return self.reached(bound.certify(point, at, convex=self.convex)) is not None
 
     def reached(self, certificate: Certificate) -> Status | None:
         """Return the status to stop with, or None to go on."""
@@ -270,6 +304,7 @@ class Standing:
             self.record.trace,
             min(self.estimate, self.gap),
             *self._among(),
+            convex=self.convex,
         )
 
     def _among(self) -> tuple[float, float]:
@@ -279,7 +314,7 @@ class Standing:
         ended on its way from the last look: it takes as long as several proofs.
         """
         found = None
-        if self._looked is not None and self.oracle.convex:
+        if self._looked is not None and self.convex:
             with suppress(SpentPointError):  # by a trial that was not accepted
                 point, at = self._looked
                 found = box.assumed(point, at, self.penalty.unit(at.coordinates))

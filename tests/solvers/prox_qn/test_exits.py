@@ -277,3 +277,75 @@ def test_a_loss_without_curvature_is_reported_and_survived():
     assert result.success
     assert any("curvature" in event for event in events)
     np.testing.assert_allclose(result.x, [-(3.0 - 1.0) / ridge, 0.0, 0.0], rtol=1e-4)
+
+
+SHAPES = {
+    "concave": lambda w: (-float(w @ w), -2 * w),
+    "exponential, upside down": lambda w: (-float(np.exp(w).sum()), -np.exp(w)),
+    "two wells": lambda w: (float((w**4 - 3 * w**2).sum()), 4 * w**3 - 6 * w),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("start", [0.0, 0.5])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_top_of_a_hill_is_no_optimum_in_words(name, start):
+    result = minimize(SHAPES[name], 3.5, x0=np.full(3, start), tol=1e-6)
+    assert result.status in (Status.STATIONARY, Status.UNBOUNDED)
+    if result.status is Status.STATIONARY:
+        assert not result.convex
+        assert "not convex" in result.message
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3])
+def test_a_convex_loss_is_taken_as_such(start):
+    for lam in (0.1, 10.0):
+        result = minimize(lambda w: (-float(np.log1p(w).sum()) + w @ w, 2 * w - 1 / (1 + w)), lam,
+                          x0=np.full(3, start), bounds=(0.0, np.inf))  # fmt: skip
+        assert result.success
+        assert result.convex
+
+
+def noisy(fun, level, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def loss(w):
+        value, g = fun(w)
+        return value * (1 + level * rng.normal()), g + level * abs(g).max() * rng.normal(
+            size=len(g)
+        )
+
+    return loss
+
+
+@pytest.mark.parametrize("level", [0.0, 1e-8, 1e-5, 1e-3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_noisy_loss_ends_near_its_optimum(level, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(200, 20)), rng.normal(size=200)
+
+    def squares(w):
+        r = X @ w - y
+        return 0.5 * float(r @ r), X.T @ r
+
+    def single(w):
+        r = X.astype(np.float32) @ w.astype(np.float32) - y.astype(np.float32)
+        return np.float32(0.5) * (r @ r), X.T.astype(np.float32) @ r
+
+    optimum = minimize(squares, 1.0, x0=np.zeros(20), tol=1e-10).fun
+    result = minimize(noisy(squares, level, seed) if level else single, 1.0, x0=np.zeros(20))
+    assert result.success or (result.status is Status.NOISE and level == 1e-3)
+    reached = squares(result.x)[0] + np.abs(result.x).sum()
+    assert reached <= optimum * (1 + max(1e-4, level))
+    assert result.nfev < 300
+
+
+def test_values_at_random_end_in_a_sentence_about_noise():
+    rng = np.random.default_rng(0)
+
+    def loss(w):
+        return float(w @ w) + rng.normal(), 2 * w - 3.0 + rng.normal(size=len(w))
+
+    result = minimize(loss, 0.1, x0=np.zeros(5), stop="gap", tol=1e-9, max_iter=300)
+    assert not result.success
+    assert result.status in (Status.NOISE, Status.MAX_ITER)

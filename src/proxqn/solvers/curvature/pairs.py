@@ -147,7 +147,8 @@ class CompactBFGS:
     def append(self, s: Floats, y: Floats) -> bool:
         """Take in a pair; False where it fails sᵀy > 0 and is left out."""
         Ds = self._D * s
-        sy, ss, yy = float((s * y).sum()), float((s * Ds).sum()), float((y * y / self._D).sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # such a pair is left out
+            sy, ss, yy = (float(x.sum()) for x in (s * y, s * Ds, y * y / self._D))
         if not sy > LEAST_CURVATURE * np.sqrt(ss * yy):
             return False
         gamma = sy / ss if self._scaling is Scaling.PAPER else float(np.sqrt(yy / ss))

@@ -85,8 +85,12 @@ class Run:
         status = self._begin(start.nonzero(), memory)
         while status is None and not (self.depth and self.record.epoch == starts.EPOCHS):
             status = self._look() or self._run_epoch()
-        if status in (Status.MAX_ITER, Status.CALLBACK):
-            self._say_what_is_known()
+        if status in (Status.MAX_ITER, Status.CALLBACK, Status.NOISE):
+            found = self._say_what_is_known()
+            status = found if status is Status.NOISE and found is not None else status
+        if status is Status.KKT and self.record.iteration == 0:
+            self.standing.probe_convexity(self.search.point)
+            status = status if self.standing.convex else Status.STATIONARY
         return status or Status.MAX_ITER
 
     def _look(self) -> Status | None:
@@ -138,7 +142,7 @@ class Run:
             if direction is not None and arrival is not None:
                 self._accept(direction, arrival, event)
                 return None
-        return Status.STALLED
+        return Status.NOISE if self.search.noise else Status.STALLED
 
     def _remedies(self) -> Iterator[str]:
         """Let a step be tried as it is, then each time after what may help; yield what to record.
@@ -158,6 +162,8 @@ class Run:
             yield ""
         if self.leash.tighten():
             yield ""
+        if self.search.noise and self._say_what_is_known() is not None:
+            return  # the values tell no more, and pairs that are there tell that it is enough
         reason = "no step made progress" if self.models.pairs.usable else "B was not positive"
         event = f"memory cleared: {reason}"
         self.models.pairs.begin_anew(self.search.point, self.at)
@@ -178,6 +184,8 @@ class Run:
         """Learn the curvature on the way to the new iterate, and record it."""
         step = arrival.step
         s, y = step.alpha * direction.d, arrival.g - self.at.g
+        fall = self.standing.iterate.loss - step.loss
+        self.standing.note_curvature(float((s * y).sum()), fall)
         before, self.at = self.at, self.at.moved(self.at.w + s, arrival.g)
         self.violation = self.at.violation
         self.leash.learn(before, self.at, step.alpha)
@@ -257,15 +265,22 @@ class Run:
         self.at = at or self.at
         return at is not None
 
-    def _say_what_is_known(self) -> None:
-        """Certify the point that is returned and estimate its error, unless the last row does."""
+    def _say_what_is_known(self) -> Status | None:
+        """Certify the point that is returned and estimate its error, unless the last row does.
+
+        Return a status if that is enough.
+        """
         if self.precision.single or not self.record.trace[-1].certified:
             self._prove_here()
-        if self.oracle.convex and not math.isfinite(self.standing.estimate):
+        found = self.standing.estimate
+        if self.standing.convex and not math.isfinite(found):
             pairs = self.models.pairs
             pairs.extend(self.found, self.at.positions_in(self.found.coordinates))
-            found = self.estimates.make(self.search.point, self.found, pairs.pairs)
-            self.standing.admit_estimate(max(found, self.leash.least_left(self.found)))
+            self.at = self.found
+            last = self.search.noise > 0.0
+            found = self.estimates.make(self.search.point, self.found, pairs.pairs, last=last)
+            found = max(found, self.leash.least_left(self.found))
+        return self.standing.admit_estimate(found)
 
     def _prove_here(self) -> None:
         self.refine()

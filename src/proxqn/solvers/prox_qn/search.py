@@ -7,6 +7,9 @@ judged by the objective, but its derivatives have many more digits to go: those 
 the gain by the trapezoidal rule, as in the approximate Wolfe conditions (Hager and Zhang 2005). So
 most of the last iterations, too, are made at the price of single precision; double precision proves
 the result, and goes on where these derivatives lead no further.
+
+So it is with a function whose values are noisy, being computed in single precision for instance;
+how noisy, the trials of a search that found nothing tell (``line_search.Misses``).
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from proxqn.problem.abilities import Precisions
 from proxqn.problem.oracle import Oracle, Point
 from proxqn.problem.sparse import Floats, SparseVector
 from proxqn.solvers import line_search
-from proxqn.solvers.line_search import Armijo, Arrival, Step
+from proxqn.solvers.line_search import ROUNDING as ROUNDING_OF_SUMS
+from proxqn.solvers.line_search import Armijo, Arrival, Misses, Step
 from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet
 
@@ -66,12 +70,14 @@ class Search:
     ----------
     point : Point
         At the iterate.
+    noise : float
+        Of the loss's values, as trials told it; 0 while none has.
     """
 
     def __init__(
         self, point: Point, standing: Standing, precision: Precision, rule: Armijo
     ) -> None:
-        self.point = point
+        self.point, self.noise = point, 0.0
         self._standing, self._precision, self._rule = standing, precision, rule
         self._floats = FloatSearch(standing, rule)
 
@@ -80,16 +86,24 @@ class Search:
         slope = line_search.expected_change(at, d)
         if not slope < 0.0:
             return None
-        if self._precision.single and self._floats.concerns(slope):
-            arrival, self.point = self._floats.search(self.point, at, d, slope)
-            return arrival
-        line = self.point.along(SparseVector(at.coordinates, d).nonzero())
+        blurred = self._precision.single or self.noise > 0.0
+        if blurred and self._floats.concerns(slope, self.noise):
+            return self._by_derivatives(at, d, slope)
+        line, misses = self.point.along(SparseVector(at.coordinates, d).nonzero()), Misses()
         objective = self._standing.iterate.objective
-        step = line_search.search(line, at, d, objective, slope, self._rule)
+        step = line_search.search(line, at, d, objective, slope, self._rule, misses)
         if step is None:
-            return None
+            noise = _ROOM * misses.noise
+            if noise <= max(self.noise, _ROOM * ROUNDING_OF_SUMS * abs(objective)):
+                return None
+            self.noise = noise
+            return self._by_derivatives(at, d, slope)
         self.point = line.accept(step.alpha)
         return Arrival(step, self.point, self.point.gradient(at.coordinates))
+
+    def _by_derivatives(self, at: WorkingSet, d: Floats, slope: float) -> Arrival | None:
+        arrival, self.point = self._floats.search(self.point, at, d, slope, self.noise)
+        return arrival
 
     def refine(self, at: WorkingSet) -> WorkingSet | None:
         """Go on in double precision, with derivatives of that; None where it does already."""
@@ -105,7 +119,8 @@ class Search:
 
 
 _BLUR = 1e-6  # of the objective, with room: its rounding on text; less elsewhere
-_LEAST = 1e-12  # of the objective: a step that promises less is for double precision
+_LEAST = 1e-6  # of that: a step that promises less is for double precision
+_ROOM = 4.0  # times the typical noise
 _TRIALS = 8
 _STEPS = 64  # at most, until one promises half as much
 
@@ -118,12 +133,15 @@ class FloatSearch:
         self._standing, self._rule = standing, rule
         self._promise, self._since = math.inf, 0
 
-    def concerns(self, slope: float) -> bool:
-        """Whether a direction with this Δ promises no more than the rounding."""
-        return slope >= -_BLUR * self._standing.iterate.objective
+    def concerns(self, slope: float, noise: float = 0.0) -> bool:
+        """Whether a direction with this Δ promises no more than the rounding, or the noise."""
+        return slope >= -self._blur(noise)
+
+    def _blur(self, noise: float) -> float:
+        return noise or _BLUR * abs(self._standing.iterate.objective)
 
     def search(
-        self, point: Point, at: WorkingSet, d: Floats, slope: float
+        self, point: Point, at: WorkingSet, d: Floats, slope: float, noise: float = 0.0
     ) -> tuple[Arrival | None, Point]:
         """Go along d. A trial is gone to before its derivatives are known.
 
@@ -132,14 +150,15 @@ class FloatSearch:
         tuple
             Where a step led, None if no trial would do; and a live point, there or at the iterate.
         """
-        if self._in_vain(-slope):
+        blur = self._blur(noise)
+        if self._in_vain(-slope, blur):
             return None, point
         now, alpha, gone = self._standing.iterate, 1.0, 0.0
         for trial in range(1, _TRIALS + 1):
             s = alpha * d
             line = point.along(SparseVector(at.coordinates, (alpha - gone) * d).nonzero())
             rise = line.value(1.0) + at.penalty.value(at.w + s) - now.objective
-            if rise <= _BLUR * now.objective:
+            if rise <= blur:
                 point, gone = line.accept(1.0), alpha
                 g = point.gradient(at.coordinates)
                 losses = 0.5 * (at.g + g) * s
@@ -155,10 +174,10 @@ class FloatSearch:
             point = line.accept(1.0)
         return None, point
 
-    def _in_vain(self, promise: float) -> bool:
+    def _in_vain(self, promise: float, blur: float) -> bool:
         """Whether only rounding may be left."""
         iteration = self._standing.record.iteration
         if promise < 0.5 * self._promise:
             self._promise, self._since = promise, iteration
         slow = iteration - self._since > _STEPS
-        return slow or promise < _LEAST * self._standing.iterate.objective
+        return slow or promise < _LEAST * blur
