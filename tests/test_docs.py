@@ -76,7 +76,7 @@ def test_the_picture_of_the_rooms_keeps_the_rules():
     ]
     assert len(arrows) > 15
     assert not wrong
-    tools = {"aligned_array", "random_numbers", "replacing"}
+    tools = {"aligned_array", "file_error", "random_numbers", "replacing"}
     assert all(part in picture for part in ALLOWED.keys() - tools)
 
 

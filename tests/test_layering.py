@@ -20,10 +20,11 @@ ALLOWED = {
     "_kernels": set(),
     "aligned_array": set(),
     "random_numbers": set(),
+    "file_error": set(),
     "replacing": set(),
     "problem": set(),
     "penalties": {"problem"},
-    "features": {"problem", "_kernels"},
+    "features": {"file_error", "problem", "_kernels"},
     "metrics": {"features"},
     "datasets": {"features"},
     "losses": {"problem", "aligned_array", "features", "_kernels", "random_numbers"},
@@ -37,7 +38,7 @@ ALLOWED = {
         "problem", "aligned_array", "penalties", "features", "losses", "solvers", "minimization",
         "path", "metrics", "run", "ui", "_kernels",
     },
-    "io": {"problem", "features", "solvers", "replacing", "run", "estimators"},
+    "io": {"problem", "features", "file_error", "solvers", "replacing", "run", "estimators"},
     "compat": {"features", "run", "replacing", "estimators", "io", "_kernels"},
 }  # fmt: skip
 TOP = {"__main__", "cli", "_moved", "_old"}  # may import anything below them

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from proxqn.estimators.hierarchical import HierarchicalClassifier
     from proxqn.estimators.inference.constraints import Constraints
     from proxqn.features.hierarchy import Hierarchy
+    from proxqn.file_error import FileError
     from proxqn.io.model_file import load, save
     from proxqn.losses.chain.oracle import ChainOracle
     from proxqn.minimization import minimize
@@ -32,6 +33,7 @@ _HOMES = {
     "ChainCRFCV": "proxqn.estimators.cv",
     "ChainOracle": "proxqn.losses.chain.oracle",
     "Constraints": "proxqn.estimators.inference.constraints",
+    "FileError": "proxqn.file_error",
     "HierarchicalClassifier": "proxqn.estimators.hierarchical",
     "HierarchicalClassifierCV": "proxqn.estimators.cv",
     "Hierarchy": "proxqn.features.hierarchy",
@@ -49,6 +51,7 @@ __all__ = [
     "ChainCRFCV",
     "ChainOracle",
     "Constraints",
+    "FileError",
     "HierarchicalClassifier",
     "HierarchicalClassifierCV",
     "Hierarchy",

@@ -28,6 +28,7 @@ from typing import NoReturn, Self, overload
 
 from proxqn.features.template_dialect import Dialect
 from proxqn.features.template_regex import WapitiRegex
+from proxqn.file_error import FileError
 
 __all__ = ["Command", "Template", "TemplateError", "Templates", "read_template_file"]
 
@@ -35,7 +36,7 @@ Rows = Sequence[Sequence[str]]
 """One sequence: rows[t][c] is column c of token t."""
 
 
-class TemplateError(ValueError):
+class TemplateError(FileError):
     """A template that cannot be read, or that asks for a column the data do not have."""
 
 
@@ -170,8 +171,7 @@ class Templates(Sequence[Template]):
         lines = ((n, dialect.line(line)) for n, line in enumerate(text.split("\n"), 1))
         items = tuple(_parse_line(line, n, source, dialect) for n, line in lines if line)
         if not items:
-            msg = f"{source}: expected at least one template, such as U00:%x[0,0]"
-            raise TemplateError(msg)
+            raise TemplateError("expected at least one template, such as U00:%x[0,0]", source)
         return cls(items, source, dialect)
 
     @classmethod
@@ -183,8 +183,8 @@ class Templates(Sequence[Template]):
             text = read_template_file(path).decode("utf-8-sig")
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         except UnicodeDecodeError as error:
-            msg = f"{os.fspath(path)}: expected UTF-8 text (byte {error.start})"
-            raise TemplateError(msg) from None
+            msg = f"expected UTF-8 text (byte {error.start})"
+            raise TemplateError(msg, path) from None
         return cls.parse(text, os.fspath(path), dialect)
 
     def __len__(self) -> int:
@@ -235,17 +235,17 @@ class Templates(Sequence[Template]):
             for command in template.commands:
                 if command.column == label_column:
                     msg = (
-                        f"{self.source}, line {template.line}: {template.text!r} reads column "
+                        f"{template.text!r} reads column "
                         f"{command.column}, which holds the label; use another column"
                     )
-                    raise TemplateError(msg)
+                    raise TemplateError(msg, self.source, template.line)
                 if command.column >= n_columns:
                     msg = (
-                        f"{self.source}, line {template.line}: {template.text!r} reads column "
+                        f"{template.text!r} reads column "
                         f"{command.column}, but the data have {n_columns} columns "
                         f"(0 to {n_columns - 1})"
                     )
-                    raise TemplateError(msg)
+                    raise TemplateError(msg, self.source, template.line)
 
 
 def read_template_file(path: str | os.PathLike[str]) -> bytes:
@@ -253,8 +253,8 @@ def read_template_file(path: str | os.PathLike[str]) -> bytes:
     with open(path, "rb") as file:
         found = file.read(_LARGEST + 1)
     if len(found) > _LARGEST:
-        msg = f"{os.fspath(path)}: expected a file of templates of at most {_LARGEST:,} bytes"
-        raise TemplateError(msg)
+        msg = f"expected a file of templates of at most {_LARGEST:,} bytes"
+        raise TemplateError(msg, path)
     return found
 
 
@@ -314,5 +314,4 @@ def _parse_command(
 
 
 def _fail(source: str, line: int, text: str, expected: str) -> NoReturn:
-    msg = f"{source}, line {line}: expected {expected} (in {text!r})"
-    raise TemplateError(msg)
+    raise TemplateError(f"expected {expected} (in {text!r})", source, line)

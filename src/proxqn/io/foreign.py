@@ -35,9 +35,6 @@ class ForeignFileError(ModelFileError):
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(reason, path)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.reason)
-
 
 @final
 class BinaryReader:

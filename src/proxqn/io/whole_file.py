@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Final
+from typing import Final
+
+from proxqn.file_error import FileError
 
 __all__ = ["ModelFileError", "allowance", "read_whole"]
 
 _SPARE: Final = 64 << 20
 
 
-class ModelFileError(ValueError):
+class ModelFileError(FileError):
     """A file that is not a model, is damaged, was made to mislead, or is of a later version.
 
     Attributes
@@ -26,14 +28,6 @@ class ModelFileError(ValueError):
     >>> ModelFileError("the file is empty", "m.proxqn")
     ModelFileError('m.proxqn: the file is empty')
     """
-
-    def __init__(self, reason: str, path: str | os.PathLike[str] = "") -> None:
-        self.path = os.fspath(path)
-        self.reason = reason
-        super().__init__(f"{self.path}: {reason}" if self.path else reason)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.reason, self.path)  # ValueError would pass one argument
 
 
 def allowance(size: int) -> int:

@@ -13,27 +13,34 @@ from contextlib import contextmanager
 from functools import partial
 from typing import BinaryIO, Final
 
+from proxqn.file_error import FileError
+
 __all__ = ["LONGEST", "DataFileError", "Source", "finite", "numbered_lines", "source_name"]
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, ``-`` for standard input, or an open binary file; gzip is recognised by its bytes."""
 
 
-class DataFileError(ValueError):
+class DataFileError(FileError):
     """A fault in a data file.
 
     Attributes
     ----------
-    source : str
+    source, path : str
         Name of the file.
     line : int
         Line number, from 1; 0 if it concerns the file as a whole.
+    reason : str
+        What was expected, what came.
     """
 
     def __init__(self, source: str, line: int, problem: str) -> None:
-        self.source = source
-        self.line = line
-        super().__init__(f"{source}{f', line {line}' if line else ''}: {problem}")
+        super().__init__(problem, source, line)
+
+    @property
+    def source(self) -> str:
+        """Name of the file."""
+        return self.path
 
 
 LONGEST: Final = 32 << 20
