@@ -26,8 +26,10 @@ _DEPTH = 2  # a sample, and a sample of it
 _ALIKE = 1.02  # of a sample's objective: what the data's may be, where the sample speaks for them
 
 _LEAST_SAMPLES = 200  # for either start
-_MANY = 0.1  # features that λ hardly holds back, for each row: of fewer, a sample tells enough
-_CHEAP = 1.75  # passes an epoch: for each one more, another feature a row must be there to fit
+# Features that λ hardly holds back, for each row: of fewer, a sample tells enough. It tells it
+# cheaply where an epoch is all inference, in less than so many passes.
+_FEW, _MANY, _INFERENCE = 0.01, 0.1, 1.5
+_CHEAP = 2.1  # passes an epoch: for each one more, another feature a row must be there to fit
 _LEAST_EPOCHS, _MOST_EPOCHS = 3, 30
 # Of the objective, as met on the way: what an epoch must bring to be followed by another, where a
 # step of Prox-QN costs as much as one.
@@ -79,7 +81,8 @@ def pays(offer: StochasticOffer, oracle: Oracle) -> bool:
     if oracle.n_samples < _LEAST_SAMPLES or not isinstance(oracle, Priced):
         return False
     passes = offer.cost / oracle.pass_cost()
-    return offer.n_free >= max(_MANY, passes - _CHEAP) * offer.n_rows
+    least = _MANY if passes < _INFERENCE else _FEW
+    return offer.n_free >= max(least, passes - _CHEAP) * offer.n_rows
 
 
 def sample_of(oracle: Oracle, share: float, seed: int, depth: int) -> Oracle | None:
