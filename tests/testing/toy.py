@@ -116,8 +116,10 @@ class Toy(Oracle):
         return ToySamples(self)
 
     def stochastic(self, penalty):
-        cost, n = 2.0 * self.A.size, len(self.A)
-        return StochasticOffer(cost, N_COORDINATES, n, lambda: ToyStochastic(self, penalty))
+        n, entries = len(self.A), self.A.size
+        return StochasticOffer(
+            2.0 * entries, N_COORDINATES, n, entries, lambda: ToyStochastic(self, penalty)
+        )
 
     def blocks(self):
         return ToyBlocks(self)

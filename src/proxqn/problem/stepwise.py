@@ -66,6 +66,7 @@ class StochasticOffer:
     cost: float  # multiply-adds of an epoch, roughly, beside which ``Priced`` puts a pass
     n_free: int  # features whose derivatives may be several times as large as λ
     n_rows: int  # places where the loss is told something: tokens, samples
+    n_entries: int  # of the data, that an epoch visits
     begin: Callable[[], StochasticSteps]
 
 

@@ -47,7 +47,7 @@ class Offering(Bare):
         return 100.0
 
     def stochastic(self, penalty):
-        facts = {"cost": 120.0, "n_free": 400, "n_rows": 400} | self.offered
+        facts = {"cost": 120.0, "n_free": 400, "n_rows": 400, "n_entries": 4000} | self.offered
         return StochasticOffer(**facts, begin=lambda: self.steps)
 
 
@@ -109,8 +109,8 @@ def test_epochs_end_once_one_gains_little(losses, epochs):
 
 
 def test_they_go_on_longer_where_a_step_of_the_solver_is_dear():
-    oracle = Offering(LOSS, [100, 50, 40, 39.6, 39.59, 1], n_rows=1)
-    oracle.steps.where = np.array([0, 2, 4])  # three weights a row: a step takes 24 epochs
+    oracle = Offering(LOSS, [100, 50, 40, 39.6, 39.59, 1], n_entries=6)
+    oracle.steps.where = np.array([0, 2, 4])  # a weight for two entries: a step takes 25 epochs
     start_of(oracle)
     assert len(oracle.steps.seeds) == 5  # one weight: 4
 

@@ -83,7 +83,7 @@ class Reach:
         if len(self.columns) * self.size > _MOST_WEIGHTS * room:
             return None
         cost = pass_cost + entry_cost * self.n_entries * self.size
-        return StochasticOffer(cost, self.n_free, n_rows, begin)
+        return StochasticOffer(cost, self.n_free, n_rows, self.n_entries, begin)
 
 
 def _column_sizes(data: FeatureIndexed) -> Floats:

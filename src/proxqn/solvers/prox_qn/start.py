@@ -35,7 +35,7 @@ _LEAST_EPOCHS, _MOST_EPOCHS = 3, 30
 # step of Prox-QN costs as much as one.
 _LEAST_FALL = 0.03
 _SETTLED = 0.9  # of the weights off zero, that an epoch leaves: those that still go make steps dear
-_EPOCHS_A_STEP = 8.0  # for each weight off zero that a row has; more if they are many:
+_EPOCHS_A_STEP = 50.0  # for each weight off zero that an entry has; more if they are many:
 _CACHED = 1e5  # weights
 
 
@@ -46,10 +46,10 @@ def by_stochastic_steps(standing: Standing, seed: int) -> SparseVector | None:
     if offer is None or not pays(offer, oracle):
         return None
     with standing.record.clock.timed("start"):
-        return _epochs(offer.begin(), offer.n_rows, standing, seed)
+        return _epochs(offer.begin(), offer.n_entries, standing, seed)
 
 
-def _epochs(steps: StochasticSteps, n_rows: int, standing: Standing, seed: int) -> SparseVector:
+def _epochs(steps: StochasticSteps, n_entries: int, standing: Standing, seed: int) -> SparseVector:
     """Make epochs until they gain little.
 
     The first ones gain most; what they level off to is a matter of the step, not of the problem,
@@ -63,7 +63,7 @@ def _epochs(steps: StochasticSteps, n_rows: int, standing: Standing, seed: int) 
         weights = steps.weights()
         objective = loss + standing.penalty.value(weights)
         size = len(weights.values)
-        least = _LEAST_FALL / max(_epochs_a_step(size, n_rows), 1.0)
+        least = _LEAST_FALL / max(_epochs_a_step(size, n_entries), 1.0)
         settled = objective > (1.0 - least) * before and size > _SETTLED * n_before
         if epoch + 1 >= _LEAST_EPOCHS and settled:
             break
@@ -71,9 +71,9 @@ def _epochs(steps: StochasticSteps, n_rows: int, standing: Standing, seed: int) 
     return weights
 
 
-def _epochs_a_step(nnz: int, n_rows: int) -> float:
+def _epochs_a_step(nnz: int, n_entries: int) -> float:
     """Return what a step of Prox-QN costs, in epochs: its inner problem visits every weight."""
-    return _EPOCHS_A_STEP * nnz / n_rows * (1.0 + nnz / _CACHED)
+    return _EPOCHS_A_STEP * nnz / n_entries * (1.0 + nnz / _CACHED)
 
 
 def pays(offer: StochasticOffer, oracle: Oracle) -> bool:
