@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -31,8 +32,12 @@ class Build:
     level: str = ""  # one of LEVELS, or all three
 
     @property
+    def name(self) -> str:
+        return "-".join(part for part in (self.check or "plainly", self.level) if part)
+
+    @property
     def folder(self) -> Path:
-        return FOLDER / "-".join(part for part in (self.check or "plainly", self.level) if part)
+        return FOLDER / self.name
 
     @property
     def site(self) -> Path:
@@ -43,21 +48,28 @@ class Build:
         return self.folder / "objects"
 
     def make(self, jobs: int) -> None:
-        """Install into ``site``; what did not change is not compiled again."""
+        """Build into ``site``; what did not change is not compiled again."""
         settings = {
-            "build-dir": self.objects,
-            "cmake.build-type": "RelWithDebInfo",
-            # GCC warns of its own headers at -O1.
-            "cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR": "OFF",
-            "cmake.define.PROXQN_CHECK": self.check,
-            "cmake.define.PROXQN_ONE_TARGET": self.level,
+            "CMAKE_BUILD_TYPE": "RelWithDebInfo",
+            "CMAKE_COMPILE_WARNING_AS_ERROR": "OFF",  # GCC warns of its own headers at -O1
+            "CMAKE_MAKE_PROGRAM": tool("ninja"),
+            "PROXQN_CHECK": self.check,
+            "PROXQN_ONE_TARGET": self.level,
+            "Python_EXECUTABLE": sys.executable,
         }
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation"]
-        command += ["--no-deps", "--no-index", "--disable-pip-version-check", "--upgrade"]
-        command += ["--root-user-action=ignore", "--target", str(self.site)]
-        command += [f"-C{name}={value}" for name, value in settings.items()] + [str(ROOT)]
-        environment = os.environ | {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
-        subprocess.run(command, check=True, env=environment)
+        cmake, objects = tool("cmake"), str(self.objects)
+        given = [f"-D{name}={value}" for name, value in settings.items()]
+        shutil.rmtree(self.site, ignore_errors=True)  # whose files may have other names by now
+        for arguments in (
+            ["-S", str(ROOT), "-B", objects, "-G", "Ninja", *given],
+            ["--build", objects, "--parallel", str(jobs)],
+            ["--install", objects, "--prefix", str(self.site)],
+        ):
+            done = subprocess.run([cmake, *arguments], capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
+        package = ROOT / "src" / "proxqn"
+        shutil.copytree(package, self.site / "proxqn", dirs_exist_ok=True)
 
     def environment(self) -> dict[str, str]:
         """Return that of a process that imports this build.
@@ -94,6 +106,15 @@ class Build:
         if self.check == "thread":  # its shadow memory has fixed addresses
             command = ["setarch", "-R", *command]
         return subprocess.run(command, cwd=ROOT, env=self.environment(), text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def tool(name: str) -> str:
+    """Return where a tool is; one that came with this Python goes first."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    found = shutil.which(name, path=beside)
+    if found is None:
+        raise FileNotFoundError(f"{name} is needed to build the kernels, and was not found.")
+    return found
 
 
 def python() -> str:

@@ -13,7 +13,7 @@ from tests.points import plain
 from proxqn.losses.function import FunctionOracle
 from proxqn.penalties import Separable
 from proxqn.problem.sparse import SparseVector
-from proxqn.solvers.line_search import Armijo, Misses, expected_change, search
+from proxqn.solvers.line_search import ROUNDING, Armijo, Misses, expected_change, search
 from proxqn.solvers.working_set import WorkingSet
 
 PENALTY = plain(0.5)
@@ -144,3 +144,33 @@ def test_values_of_few_digits_tell_what_they_cannot():
     for k in range(20):
         found.note(round(0.5**k, 3), -(0.5**k))
     assert 1e-4 < found.noise < 1e-3
+
+
+def values_along(values):
+    """Return a loss from w = 0 along d = 1, by the step; nothing else is asked for."""
+    return lambda w: (values[float(w[0])], np.zeros(1))
+
+
+FREE = Separable(np.zeros(1)).on(np.arange(1))
+AT_ZERO = np.zeros(1), np.ones(1)
+
+
+def test_a_value_just_as_low_as_it_must_be_is_taken():
+    """All numbers are exact: f falls by ασΔ, no more and no less."""
+    rule = Armijo(sigma=0.5)
+    fun = values_along({0.0: 1.0, 1.0: 0.5})
+    step, _, _ = run(fun, *AT_ZERO, rule, slope=-1.0, penalty=FREE)
+    assert (step.alpha, step.objective) == (1.0, 0.5)
+
+
+def test_a_change_asked_for_of_the_size_of_rounding_is_not_seen_in_f():
+    """Then shorter steps are tried, too, which tell as little."""
+    rule, rounding = Armijo(sigma=0.5), ROUNDING
+    fun = values_along({0.0: 1.0, 1.0: 2.0, 0.5: 1.0})
+    step, _, _ = run(fun, *AT_ZERO, rule, slope=-2.0 * rounding, penalty=FREE)
+    assert (step.alpha, step.trials) == (0.5, 2)
+    step, _, _ = run(fun, *AT_ZERO, rule, slope=-2.0 * rounding * 1.01, penalty=FREE)
+    assert step.alpha == 0.5
+    fun = values_along({0.0: 1.0, 1.0: 2.0, 0.5: 2.0, 0.25: 1.0})
+    step, _, _ = run(fun, *AT_ZERO, rule, slope=-3.0 * rounding, penalty=FREE)
+    assert step is None  # a quarter is too short to tell

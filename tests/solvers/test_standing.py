@@ -14,6 +14,7 @@ from proxqn.penalties import ElasticNet
 from proxqn.problem.oracle import Oracle
 from proxqn.problem.sparse import SparseVector
 from proxqn.run.status import Status
+from proxqn.solvers.certificate import bound, box
 from proxqn.solvers.standing import Goal, Iterate, Standing
 from proxqn.solvers.working_set import gather
 
@@ -119,6 +120,41 @@ def test_a_bound_found_elsewhere_may_end_the_run():
     assert here.record.trace[-1].gap == pytest.approx(1e-5 * best.fun, rel=1e-3)
     assert here.admit_bound(best.fun * (1 - 1e-7)) is Status.GAP
     assert here.certificate.bound >= here.enough
+
+
+def test_with_a_ridge_the_best_scale_counts():
+    """Where it lies between the two that are tried first."""
+    penalty, w = ElasticNet(4.0, 1.0), weights_of(2)
+    here = Standing(LOSS.oracle(), penalty, Goal(1e-4, 9))
+    point = here.begin(w)
+    at, _ = here.look(point, w)
+    ends = bound.certify(point, at, convex=True).bound
+    assert here.certificate.bound == box.best_bound(point, at) > ends
+
+
+def test_an_estimate_just_as_small_as_asked_ends_the_run():
+    here = Standing(LOSS.oracle(), PENALTY, Goal(0.25, 9, stop="estimate"))
+    here.begin(ZERO)
+    here.advance(Iterate(ZERO, 8.0, 8.0))
+    assert here.estimate == math.inf  # nobody told it
+    assert here.admit_estimate(2.0 + 1e-9) is None
+    assert here.admit_estimate(2.0) is Status.ESTIMATE  # all numbers are exact
+    here.advance(Iterate(ZERO, 8.0, 8.0))
+    assert here.estimate == math.inf  # it was told of the iterate before
+
+
+def test_what_is_assumed_is_told_of_the_last_look():
+    here, w = standing(), optimum().weights
+    solution = here.solution(lambda start: here.look(here.begin(start), start)[1], w)
+    point = LOSS.oracle().at(w)
+    at, _ = gather(point, PENALTY, w)
+    found = box.assumed(point, at)
+    assert solution.status is Status.GAP
+    if found.bound > here.certificate.bound:
+        assert solution.gap_box == pytest.approx(solution.objective - found.bound, abs=1e-9)
+        assert solution.box == found.largest
+    else:
+        assert (solution.box, solution.gap_box) == (math.inf, solution.gap)
 
 
 def test_derivatives_that_are_not_finite_are_not_convergence():

@@ -248,6 +248,20 @@ def test_no_bound_exceeds_what_is_provable_without_asking_the_loss(seed):
     assert bound.certify(point, at, convex=True).bound <= most + 1e-9 * abs(point.value)
 
 
+@given(seed=st.integers(0, 2**32))
+def test_what_is_provable_is_the_best_of_what_fenchel_allows(seed):
+    """Every scale that is tried, its price paid: nothing is added, nothing left out."""
+    rng, loss = np.random.default_rng(seed), Logistic(seed, n=30, d=8)
+    penalty = ElasticNet(rng.uniform(0.5, 6.0), rng.uniform(0.1, 3.0))
+    w = random_weights(8, seed, scale=0.3)
+    point = loss.oracle().at(w)
+    at, _ = gather(point, penalty, w)
+    inner = float(at.w @ at.g)
+    scales = {1.0, bound.largest_scale(at.penalty, at.g)}
+    truth = max(point.value - s * inner - at.penalty.conjugate(s * at.g) for s in scales)
+    assert bound.most_provable(point.value, at) == pytest.approx(truth, rel=1e-12)
+
+
 def test_kkt_is_the_largest_subgradient_entry_over_all_variables():
     loss = Logistic(2)
     w = random_weights(25, 1, share=0.3)

@@ -11,6 +11,7 @@ from tests.problems import random_chain
 
 from proxqn import minimize
 from proxqn.penalties import ElasticNet, Separable
+from proxqn.problem.oracle import NOTHING, Point
 from proxqn.solvers.certificate import bound, box
 from proxqn.solvers.working_set import gather
 
@@ -55,6 +56,52 @@ def test_no_scale_proves_more(penalty):
     found = box.best_bound(point, at)
     assert found >= max(tried) - 1e-6 * abs(max(tried))
     assert found >= bound.certify(point, at, convex=True).bound - 1e-9 * abs(found)
+
+
+class Counting(Point):
+    """A point that counts what its conjugate is asked for."""
+
+    def __init__(self, inside, dual=None):
+        self.value, self.inside, self.dual, self.asked = inside.value, inside, dual, []
+
+    def gradient(self, coordinates):
+        return self.inside.gradient(coordinates)
+
+    def sweep(self, level, keep=NOTHING):
+        return self.inside.sweep(level, keep)
+
+    def along(self, direction):
+        return self.inside.along(direction)
+
+    def conjugate(self, scale):
+        self.asked.append(scale)
+        return self.dual(scale) if self.dual else self.inside.conjugate(scale)
+
+
+def test_an_end_that_proves_most_is_kept_to_the_last_bit():
+    """A dual that grows, or falls, all the way: the search within comes near its end, not to it."""
+    oracle, penalty = problem().oracle(), Separable(LAM, lower=-0.4, upper=0.4)
+    w = random_weights(oracle.n_coordinates, 3, scale=0.1, share=0.3)
+    inside, at = looked_at(oracle, penalty, w)
+    low, high = bound.largest_scale(at.penalty, at.g), 1.0
+    assert low < high
+    for end, slope in ((low, 1e6), (high, -1e6)):
+        point = Counting(inside, lambda s, slope=slope: slope * s)
+        truth = -slope * end - at.penalty.conjugate(end * at.g)
+        assert box.best_bound(point, at) == truth
+
+
+def test_nothing_is_searched_where_there_is_nothing_to_find():
+    oracle = problem().oracle()
+    w = random_weights(oracle.n_coordinates, 3, scale=0.1, share=0.3)
+    inside, at = looked_at(oracle, ElasticNet(LAM), w)
+    one_scale = Counting(inside)  # violators without a price: all are scaled away
+    assert box.best_bound(one_scale, at) == bound.certify(inside, at, convex=True).bound
+    assert len(one_scale.asked) == 2
+    inside, at = looked_at(oracle, ElasticNet(LAM, 0.3), w)
+    unknown = Counting(inside, lambda s: None)
+    assert box.best_bound(unknown, at) == -math.inf
+    assert len(unknown.asked) == 2
 
 
 def test_at_zero_nothing_is_assumed():
