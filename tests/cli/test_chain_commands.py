@@ -11,8 +11,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from proxqn.io.model_file import load_with_encoder
+from proxqn.features.encoding import SequenceEncoder
+from proxqn.features.vocabulary import Vocabulary
+from proxqn.io.imported_chain import imported_chain
+from proxqn.io.model_file import load_with_encoder, save
 
 
 def test_predict_appends_a_column(home, cli):
@@ -168,6 +172,22 @@ def test_constrained_labels(home, cli):
     labels = [line.split()[-1] if line else "O" for line in out.splitlines()]
     for before, label in zip(["O", *labels], labels, strict=False):
         assert label != "I-NP" or before in ("B-NP", "I-NP")
+
+
+def test_transitions_of_many_labels_are_not_drawn(tmp_path, cli):
+    n = 1000  # a million cells
+    names, none = Vocabulary.from_names(["a"]), Vocabulary.from_names([])
+    encoder = SequenceEncoder(vocabulary=names, edge_vocabulary=none)
+    labels = [f"{'x' * 500}{i:04d}" for i in range(n)]
+    weights = sp.csr_array((n, 1)), np.eye(n)
+    save(imported_chain("made here", labels, encoder, *weights), tmp_path / "m")
+    shown = cli("inspect", tmp_path / "m", "--html", tmp_path / "page")
+    assert shown.exit_code == 0
+    assert "too many labels to draw" in (tmp_path / "page").read_text()
+    assert (tmp_path / "page").stat().st_size < 10_000
+    assert "too many labels to draw" in cli("inspect", tmp_path / "m").stdout
+    found = json.loads(cli("inspect", tmp_path / "m", "--json").stdout)
+    assert np.array_equal(found["transitions"], np.eye(n))
 
 
 def test_inspect_text_and_json(home, cli):

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from proxqn.cli.model_summary import LabelWeights, ModelSummary, Weight
+from proxqn.cli.model_summary import TOO_MANY, LabelWeights, ModelSummary, Weight
 from proxqn.problem import Floats
 
 _STYLE = """
@@ -30,7 +30,8 @@ def page(found: ModelSummary) -> str:
     title = escape(f"{found.file}: a {found.kind} model")
     heat = ""
     if found.transitions is not None:
-        heat = "<h2>Transitions</h2>" + _heat_map(found.labels, found.transitions)
+        heat = "<h2>Transitions</h2>"
+        heat += _heat_map(found.labels, found.transitions) if found.can_be_drawn else TOO_MANY
     sections = [*([found.edges] if found.edges is not None else []), *found.weights]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from proxqn.cli.model_summary import LabelWeights, ModelSummary, Weight
+from proxqn.cli.model_summary import TOO_MANY, LabelWeights, ModelSummary, Weight
 from proxqn.problem import Floats
 
 _SHADES = " ░▒▓█"  # from nothing to the largest weight, in absolute value
@@ -18,7 +18,8 @@ def text(found: ModelSummary) -> str:
     """Return all there is to see."""
     parts = [f"{found.file}: a {found.kind} model", _sizes(found), _certificate(found)]
     if found.transitions is not None:
-        parts.append("transitions\n" + heat_map(found.labels, found.transitions))
+        drawn = heat_map(found.labels, found.transitions) if found.can_be_drawn else TOO_MANY
+        parts.append(f"transitions\n{drawn}")
     if found.edges is not None:
         parts.append(_weights(found.edges))
     parts += [_weights(label) for label in found.weights]
@@ -56,10 +57,11 @@ def heat_map(labels: list[str], transitions: Floats) -> str:
     1  B     ░░
     """
     largest = float(np.abs(transitions).max(initial=0.0)) or 1.0
-    width = max(len(label) for label in labels)
+    width = min(_NAME, max(len(label) for label in labels))
     head = f"{'':{width + 5}}" + " ".join(f"{j:<2d}" for j in range(len(labels)))
     rows = [
-        f"{i:<2d} {label:{width}}  " + " ".join(_cell(float(w), largest) for w in transitions[i])
+        f"{i:<2d} {label[:_NAME]:{width}}  "
+        + " ".join(_cell(float(w), largest) for w in transitions[i])
         for i, label in enumerate(labels)
     ]
     return "\n".join(line.rstrip() for line in [head, *rows])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from proxqn.estimators.model import Description, Model, WeightGroup
 from proxqn.problem import Floats
 
 Weight = tuple[str, float]
+TOO_MANY: Final = "too many labels to draw; --json has all"
+_MOST_DRAWN = 200  # labels: a cell for each pair of them, of 80 bytes in a page
 
 
 @final
@@ -39,6 +41,11 @@ class ModelSummary:
     labels: list[str]  # of the rows and columns of transitions
     transitions: Floats | None  # [L, L]; None where rows do not follow one another
     edges: LabelWeights | None = None  # of edge features, where there are any
+
+    @property
+    def can_be_drawn(self) -> bool:
+        """Whether the transitions are few enough to be looked at."""
+        return len(self.labels) <= _MOST_DRAWN
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it for JSON."""
