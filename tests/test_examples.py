@@ -17,3 +17,15 @@ def test_ocr_demo(tmp_path):
     assert "sweep (gradient, all weights)" in done.stdout
     assert "converged: the duality gap" in done.stderr
     assert (tmp_path / "ocr-lambda-1000.png").exists()
+
+
+def test_choosing_lambda(tmp_path):
+    picture = tmp_path / "path.svg"
+    command = [sys.executable, "examples/choose_lambda.py", "--words", "200", "--eps", "0.2"]
+    done = subprocess.run(
+        [*command, "--out", str(picture)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "at every λ in between proved within" in done.stdout
+    assert "within one standard error up to" in done.stdout
+    assert picture.exists()

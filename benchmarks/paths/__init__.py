@@ -1,0 +1,1 @@
+"""λ after λ: passes, proofs and cross-validation. ``python -m benchmarks.paths``."""
