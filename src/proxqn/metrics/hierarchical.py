@@ -140,10 +140,22 @@ def _path_overlaps(
             "expected y_true and y_pred of the same length, at least 1; "
             f"got {len(true)} and {len(pred)}."
         )
-    below_root = hierarchy.node_paths()[:, 1:]  # (n_nodes, depth), -1 after the node's own level
-    common = ((below_root[true] == below_root[pred]) & (below_root[true] >= 0)).sum(axis=1)
     depth = hierarchy.depth.astype(np.int64)
-    return common, depth[pred], depth[true]
+    return depth[_meeting(true, pred, hierarchy)], depth[pred], depth[true]
+
+
+def _meeting(
+    a: npt.NDArray[np.int32], b: npt.NDArray[np.int32], hierarchy: Hierarchy
+) -> npt.NDArray[np.int32]:
+    """Return the lowest node above both of each pair, themselves included."""
+    a, b, parent, depth = a.copy(), b.copy(), hierarchy.parent, hierarchy.depth
+    apart = np.flatnonzero(a != b)
+    while apart.size:  # the deeper goes up, or both
+        below = depth[a[apart]] - depth[b[apart]]
+        for nodes, rises in ((a, apart[below >= 0]), (b, apart[below <= 0])):
+            nodes[rises] = parent[nodes[rises]]
+        apart = apart[a[apart] != b[apart]]
+    return a
 
 
 def _mean_ratio(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> float:
