@@ -99,9 +99,10 @@ class _Journal(Watcher):
         self._before, self._trace, self._callback = before, trace, callback
         self._seconds = trace[-1].seconds if len(trace) else 0.0
 
-    def see(self, iterate: Iterate) -> None:
-        if isinstance(self._callback, Watcher):
-            self._callback.see(replace(iterate, row=self._shifted(iterate.row)))
+    def see(self, iterate: Iterate) -> float | None:
+        if not isinstance(self._callback, Watcher):
+            return None
+        return self._callback.see(replace(iterate, row=self._shifted(iterate.row)))
 
     def __call__(self, row: Row) -> bool | None:
         return None if self._callback is None else self._callback(self._shifted(row))

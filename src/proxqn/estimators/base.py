@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from proxqn.estimators.callbacks import combined
+from proxqn.estimators.early_stopping import EarlyStopping
 from proxqn.minimization import SOLVERS, Solver, minimize
 from proxqn.penalties.bounded import Bounded
 from proxqn.problem import Oracle, SparseVector
@@ -155,16 +156,20 @@ def solve(
     start: SparseVector,
     model_at: Callable[[SparseVector], Any],
     callback: Callback | None,
+    early: EarlyStopping | None = None,
 ) -> Any:
     """Minimise the penalised loss as the estimator's parameters say; warn if it did not converge.
 
-    ``model_at`` makes an estimator of weights, for callbacks that look at it. Ctrl-C ends the run
-    at the last accepted iterate: this returns as usual, with a warning.
+    ``model_at`` makes an estimator of weights, for callbacks that look at it, and for a development
+    set that chooses among the iterates. Ctrl-C ends the run at the last accepted iterate: this
+    returns as usual, with a warning.
     """
+    if early is not None:
+        early.begin(model_at)
     if estimator.max_weight is not None:
         penalty = Bounded(penalty, estimator.max_weight)
     local = penalty.on(start.coordinates)
-    with _progress(estimator) as progress:
+    with _progress(estimator, scored=early is not None) as progress:
         result = minimize(
             oracle,
             penalty=penalty,
@@ -173,8 +178,10 @@ def solve(
             tol=estimator.tol,
             stop=estimator.stop,
             max_iter=estimator.max_iter,
-            callback=combined(callback, progress, model_at),
+            callback=combined([progress, early, callback], model_at),
         )
+        if early is not None:
+            result = early.conclude(result)
         if progress is not None:
             progress.finish(result)
     warn_unless_converged(type(estimator).__name__, result, estimator.tol, above=2)
@@ -190,6 +197,7 @@ def keep_result(estimator: Any, result: Any, n_parameters: int) -> None:
     estimator.n_iter_ = result.nit
     estimator.trace_ = result.trace
     estimator.status_ = result.status
+    estimator.validation_ = result.get("validation")
     estimator.n_parameters_ = n_parameters
     result.pop("memory", None)  # as large as a hundred models, and a refit's data may be others
     estimator.result_ = result
@@ -205,13 +213,18 @@ def _seeded(solver: str | Solver, random_state: Any) -> str | Solver:
     return replace(settings, seed=int(check_random_state(random_state).randint(2**31 - 1)))
 
 
-def _progress(estimator: PenalisedEstimator) -> Any:
+def _progress(estimator: PenalisedEstimator, *, scored: bool) -> Any:
     if not estimator.verbose:
         return nullcontext(None)
     # Here, because only who asks for progress pays for it.
     from proxqn.ui.progress import Progress
 
-    return Progress(every_iteration=estimator.verbose > 1, tol=estimator.tol, stop=estimator.stop)
+    return Progress(
+        every_iteration=estimator.verbose > 1,
+        tol=estimator.tol,
+        stop=estimator.stop,
+        score_name="score" if scored else None,
+    )
 
 
 def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1) -> None:
@@ -228,7 +241,7 @@ def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1)
     above : int
         Calls between the user's, which the warning names, and this one.
     """
-    if result.success:
+    if result.success or result.status is Status.DEVELOPMENT:  # as was asked for
         return
     if result.status is Status.NOT_FINITE:
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, final
 
 from proxqn.problem import SparseVector
@@ -48,15 +48,15 @@ class ModelWatcher(ABC):
 
 
 def combined(
-    callback: Callback | None, progress: Callback | None, model_at: Callable[[SparseVector], Any]
+    callbacks: Iterable[Callback | None], model_at: Callable[[SparseVector], Any]
 ) -> Callback | None:
-    """Return the callback that a solver calls for the user's and for the progress."""
-    if isinstance(callback, ModelWatcher | Watcher):
-        shown: list[Callback] = [callback] if progress is None else [progress, callback]
-        return _Watching(callback, shown, model_at)
-    if progress is None or callback is None:
-        return callback or progress
-    return lambda row: _called([progress, callback], row)
+    """Return the callback that a solver calls for several: the progress's, the user's."""
+    given = [callback for callback in callbacks if callback is not None]
+    if any(isinstance(callback, ModelWatcher | Watcher) for callback in given):
+        return _Watching(given, model_at)
+    if len(given) < 2:
+        return given[0] if given else None
+    return lambda row: _called(given, row)
 
 
 def _called(callbacks: list[Callback], row: Row) -> bool:
@@ -67,21 +67,21 @@ def _called(callbacks: list[Callback], row: Row) -> bool:
 
 @final
 class _Watching(Watcher):
-    """Passes on rows to all, and iterates to the one who wants to see them."""
+    """Passes on rows to all, and iterates to those who want to see them."""
 
-    def __init__(
-        self,
-        watcher: ModelWatcher | Watcher,
-        shown: list[Callback],
-        model_at: Callable[[SparseVector], Any],
-    ) -> None:
-        self._watcher, self._shown, self._model_at = watcher, shown, model_at
+    def __init__(self, callbacks: list[Callback], model_at: Callable[[SparseVector], Any]) -> None:
+        self._callbacks, self._model_at = callbacks, model_at
 
-    def see(self, iterate: Iterate) -> None:
-        if isinstance(self._watcher, Watcher):
-            self._watcher.see(iterate)
-        else:
-            self._watcher.look(iterate.row, lambda: self._model_at(iterate.weights))
+    def see(self, iterate: Iterate) -> float | None:
+        scores = [self._seen_by(callback, iterate) for callback in self._callbacks]
+        return next((score for score in scores if score is not None), None)
+
+    def _seen_by(self, callback: Callback, iterate: Iterate) -> float | None:
+        if isinstance(callback, Watcher):
+            return callback.see(iterate)
+        if isinstance(callback, ModelWatcher):
+            callback.look(iterate.row, lambda: self._model_at(iterate.weights))
+        return None
 
     def __call__(self, row: Row) -> bool:
-        return _called(self._shown, row)
+        return _called(self._callbacks, row)

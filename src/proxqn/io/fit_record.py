@@ -97,7 +97,7 @@ def restore_fit(model: Any, packed: Any, nnz: int) -> None:
         raise ModelFileError(f"the record of the fit cannot be read ({error}).") from None
     if min(gap, model.estimate_, model.gap_box_, model.box_, kkt) < 0.0:
         raise ModelFileError("the record of the fit cannot be read (a distance below 0).")
-    model.status_, model.trace_ = status, Trace()
+    model.status_, model.trace_, model.validation_ = status, Trace(), None
     result: Any = OptimizeResult()
     result.update(
         fun=model.objective_,

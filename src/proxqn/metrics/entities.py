@@ -8,10 +8,10 @@ one follows one labelling scheme and counts only entities that are well-formed u
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["Entity", "Scheme", "extract_entities"]
+__all__ = ["Entity", "Scheme", "extract_entities", "mark_entities"]
 
 
 class Entity(NamedTuple):
@@ -77,6 +77,20 @@ class Scheme(enum.Enum):
                 return prev in "ES"
 
 
+def mark_entities(labels: Iterable[object]) -> bool:
+    """Tell whether a set of labels is one of entities: O, and B- or the like with a type.
+
+    Examples
+    --------
+    >>> mark_entities(["B-PER", "I-PER", "O"]), mark_entities(["NOUN", "VERB"])
+    (True, False)
+    """
+    others = [label for label in labels if label != "O"]
+    return bool(others) and all(
+        isinstance(label, str) and label[:2] in ("B-", "I-", "E-", "S-") for label in others
+    )
+
+
 def extract_entities(labels: Sequence[str], *, scheme: Scheme | str | None = None) -> list[Entity]:
     """Give the entities of one label sequence.
 
@@ -93,13 +107,14 @@ def extract_entities(labels: Sequence[str], *, scheme: Scheme | str | None = Non
     >>> extract_entities(["B-PER", "I-PER", "O", "I-LOC"], scheme="IOB2")
     [Entity(type='PER', start=0, stop=2)]
     """
+    chosen = None if scheme is None else Scheme.of(scheme)
+    if list(labels).count("O") == len(labels):  # most sentences of most data
+        return []
     for t, label in enumerate(labels):
         if not isinstance(label, str) or not label:
             msg = f"position {t}: expected a label such as 'B-NP' or 'O', got {label!r}"
             raise ValueError(msg)
-    if scheme is None:
-        return list(_lenient(labels))
-    return list(_strict(labels, Scheme.of(scheme)))
+    return list(_lenient(labels) if chosen is None else _strict(labels, chosen))
 
 
 def _lenient(labels: Sequence[str]) -> Iterator[Entity]:

@@ -125,8 +125,10 @@ class Record:
             return callback is not None and bool(callback(row))
         cpu_seconds = self.clock.cpu_seconds
         with self.clock.evaluation():
-            callback.see(Iterate(row, weights, cpu_seconds))
-            return bool(callback(row))
+            score = callback.see(Iterate(row, weights, cpu_seconds))
+            if score is not None:
+                self.trace.amend(replace(row, score=score))
+            return bool(callback(self.trace[-1]))
 
     def _spent(self) -> dict[str, Any]:
         return {

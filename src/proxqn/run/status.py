@@ -29,6 +29,7 @@ class Status(Enum):
     )
     INTERRUPTED = "interrupted: the last accepted iterate is returned"
     CALLBACK = "stopped: the callback asked for it"
+    DEVELOPMENT = "stopped: the iterate with the best score on the development set is kept"
     IMPORTED = "imported: another program's file, which does not say how well it was fitted"
     UNBOUNDED = (
         "failed: the objective fell below -1e100: the loss is not bounded below (is it concave, or "

@@ -39,6 +39,7 @@ class Row:
     calls: dict[str, float] = field(default_factory=dict)
     phase_seconds: dict[str, float] = field(default_factory=dict)
     estimate: float = math.inf  # objective minus the optimum that a model tells; inf where not made
+    score: float = math.nan  # on data set aside, where a watcher has scored this iterate
     event: str = ""  # what went wrong and how it was handled, in words
 
     def flat(self) -> dict[str, Any]:

@@ -27,8 +27,11 @@ class Watcher(ABC):
     """A callback that is shown the weights as well; all it does is off the clock."""
 
     @abstractmethod
-    def see(self, iterate: Iterate) -> None:
-        """Take note of an iterate, before the call with its row; its arrays must not be changed."""
+    def see(self, iterate: Iterate) -> float | None:
+        """Take note of an iterate, before the call with its row; its arrays must not be changed.
+
+        A number that is returned is the iterate's score, and stands in its row of the trace.
+        """
 
     @abstractmethod
     def __call__(self, row: Row) -> bool | None:

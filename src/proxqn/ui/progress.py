@@ -146,6 +146,8 @@ class Progress:
 
     def __call__(self, row: Row) -> None:
         """Take note of an iteration."""
+        if not math.isnan(row.score):
+            self.note(row.score)
         self._display.show(_State(row, self._last_score, self._time_left(row)))
 
     def finish(self, result: Any) -> None:

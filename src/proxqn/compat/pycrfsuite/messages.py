@@ -121,9 +121,9 @@ class WeightsLog(Watcher):
     def __init__(self, log: IterationLog, inner: Watcher) -> None:
         self._log, self._inner = log, inner
 
-    def see(self, iterate: Iterate) -> None:
+    def see(self, iterate: Iterate) -> float | None:
         """Show the weights."""
-        self._inner.see(iterate)
+        return self._inner.see(iterate)
 
     def __call__(self, row: Row) -> bool | None:
         """Send the iteration."""

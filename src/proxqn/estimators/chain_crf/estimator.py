@@ -24,6 +24,7 @@ from proxqn.estimators.chain_crf import training
 from proxqn.estimators.chain_crf.fitted import FittedChain
 from proxqn.estimators.chain_crf.problem import ChainPenalty, ChainProblem, Structure
 from proxqn.estimators.chain_weights import ChainCoefficients
+from proxqn.estimators.early_stopping import PATIENCE, early_stopping
 from proxqn.estimators.stated import HeldSequences, Stated
 from proxqn.features.encoding import SequenceEncoder
 from proxqn.features.templates import Templates
@@ -137,6 +138,9 @@ class ChainCRF(FittedChain):
         One row an iteration; ``trace_.to_pandas()``.
     status_ : Status
         Why the fit stopped; its ``value`` is a sentence.
+    validation_ : Selection or None
+        What the development set said: ``iterations``, ``scores``, ``best_iteration``,
+        ``best_score``, and ``reason``, where and why the fit stopped.
     result_ : scipy.optimize.OptimizeResult
         All that the solver returned; a pickle has it without the point (`x`, `weights`).
     n_parameters_ : int
@@ -262,6 +266,9 @@ class ChainCRF(FittedChain):
         sample_weight: Any = None,
         *,
         edges: Any = None,
+        validation: Any = None,
+        patience: int | None = PATIENCE,
+        scoring: Any = None,
         callback: Callback | ModelWatcher | None = None,
         initial: Any = None,
     ) -> Self:
@@ -294,6 +301,14 @@ class ChainCRF(FittedChain):
             Features of the step from the token before into each token, which get weights for pairs
             of labels; the rows of first tokens are not used. ``B`` templates with a command
             (``B00:%x[0,1]``) make them too.
+        validation : tuple or EarlyStopping, optional
+            A development set, ``(X_dev, y_dev)`` or ``(X_dev, y_dev, lengths_dev)``: the iterate
+            that scores best on it is kept, with its objective and its gap; see ``validation_``.
+        patience : int or None, default=5
+            End the fit after so many looks at it without a better score; None: never.
+        scoring : str, callable or None
+            ``"entity_f1"``, ``"token_accuracy"``, ``"sequence_accuracy"``, ``"log_likelihood"``, a
+            scorer. None is entity F1 where labels mark entities (``B-PER``, ``O``), else accuracy.
         callback : callable, optional
             Called with each :class:`~proxqn.run.trace.Row`; return True to stop. A
             :class:`~proxqn.estimators.callbacks.ModelWatcher` may look at the model on the way.
@@ -308,6 +323,7 @@ class ChainCRF(FittedChain):
             Itself. Ctrl-C ends the fit at the last accepted iterate, with a warning.
         """
         check_settings(self)
+        early = early_stopping(validation, patience, scoring)
         penalty = self._penalty(self.lam)
         structure = self._structure()
         goes_on = self.warm_start and initial is None and hasattr(self, "coef_")
@@ -330,6 +346,7 @@ class ChainCRF(FittedChain):
             start,
             partial(self._at, problem),
             callback,
+            early,
         )
         self._keep_weights(problem, result.weights)
         keep_result(self, result, problem.oracle.n_parameters)

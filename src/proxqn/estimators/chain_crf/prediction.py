@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -211,6 +212,29 @@ class ChainPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(
             np.average(right, weights=None if weights is None else weights.repeat(tokens.lengths))
         )
+
+    def held_out(
+        self, X: Any, y: Any = None, lengths: Any = None, *, edges: Any = None
+    ) -> tuple[Any, Any]:
+        """Return labelled data, read once, to score any number of models with these columns.
+
+        Parameters
+        ----------
+        X, y, lengths, edges
+            As in :meth:`fit`; only labels that were there at fit.
+
+        Returns
+        -------
+        X, y
+            For ``predict`` and scorers: ``y`` is a list with an array a sequence, or flat.
+        """
+        if y is None and named_input.is_named(X, getattr(self, "sequence_id", None)):
+            X = self.encoder_.transform(X) if self.encoder_ is not None else X
+        y = getattr(X, "labels", None) if y is None else y
+        tokens, _ = self._prepare(X, lengths, edges)
+        labels = self.classes_[known_labels(read_labels(y, tokens), self.classes_)]
+        tokens = replace(tokens, listed=tokens.listed or not tokens.alone)
+        return tokens, tokens.in_form_of_input(labels)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that sparse matrices are welcome."""

@@ -12,8 +12,8 @@ from proxqn.estimators.base import resolve_n_jobs
 from proxqn.estimators.chain_crf import ChainCRF
 from proxqn.estimators.cv.choice import Choice, Rule
 from proxqn.estimators.cv.folds import FoldPaths, split
-from proxqn.estimators.cv.scoring import scorer_of
 from proxqn.estimators.hierarchical import HierarchicalClassifier
+from proxqn.estimators.scoring import scorer_of
 from proxqn.path import Path, lambda_max, minimize_path
 
 _LEAST_SHARE = 0.01  # of lambda_max: the smallest λ

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import GroupKFold, check_cv
 
-from proxqn.estimators.cv.scoring import Scorer
+from proxqn.estimators.scoring import Scorer
 from proxqn.estimators.stated import Held, Stated
 from proxqn.path import Path, minimize_path
 from proxqn.problem import Floats, Ints

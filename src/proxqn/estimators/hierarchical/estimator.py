@@ -24,6 +24,7 @@ from proxqn.estimators.base import (
 )
 from proxqn.estimators.callbacks import ModelWatcher
 from proxqn.estimators.columns import Columns
+from proxqn.estimators.early_stopping import PATIENCE, early_stopping
 from proxqn.estimators.hierarchical import file as tree_file
 from proxqn.estimators.hierarchical.coefficients import TreeCoefficients
 from proxqn.estimators.hierarchical.penalty import TreePenalty
@@ -122,6 +123,9 @@ class HierarchicalClassifier(TreePredictor):
         One row an iteration; ``trace_.to_pandas()``.
     status_ : Status
         Why the fit stopped; its ``value`` is a sentence.
+    validation_ : Selection or None
+        What the development set said: ``iterations``, ``scores``, ``best_iteration``,
+        ``best_score``, and ``reason``, where and why the fit stopped.
     result_ : scipy.optimize.OptimizeResult
         All that the solver returned; a pickle has it without the point (`x`, `weights`).
     n_parameters_ : int
@@ -188,6 +192,9 @@ class HierarchicalClassifier(TreePredictor):
         y: Any,
         sample_weight: Any = None,
         *,
+        validation: Any = None,
+        patience: int | None = PATIENCE,
+        scoring: Any = None,
         callback: Callback | ModelWatcher | None = None,
         initial: Any = None,
     ) -> Self:
@@ -202,6 +209,13 @@ class HierarchicalClassifier(TreePredictor):
             None or "".
         sample_weight : array of shape (n_samples,), optional
             Factors of the samples' losses: 2 counts a sample twice, 0 leaves it out.
+        validation : tuple or EarlyStopping, optional
+            A development set, ``(X_dev, y_dev)``: the iterate that scores best on it is kept, with
+            its objective and its gap; see ``validation_``.
+        patience : int or None, default=5
+            End the fit after so many looks at it without a better score; None: never.
+        scoring : str, callable or None
+            ``"log_likelihood"``, a name of scikit-learn or a scorer. None is accuracy.
         callback : callable, optional
             Called with each :class:`~proxqn.run.trace.Row`; return True to stop. A
             :class:`~proxqn.estimators.callbacks.ModelWatcher` may look at the model on the way.
@@ -215,6 +229,7 @@ class HierarchicalClassifier(TreePredictor):
             Itself. Ctrl-C ends the fit at the last accepted iterate, with a warning.
         """
         check_settings(self)
+        early = early_stopping(validation, patience, scoring)
         penalty = TreePenalty.of(self.lam, self.l2, self.lam_intercept)
         goes_on = self.warm_start and initial is None and hasattr(self, "coef_")
         given = None
@@ -239,6 +254,7 @@ class HierarchicalClassifier(TreePredictor):
             start,
             partial(self._at, oracle, labelled, constant),
             callback,
+            early,
         )
         self._keep_weights(oracle, labelled, constant, result.weights)
         keep_result(self, result, oracle.n_parameters)

@@ -86,6 +86,18 @@ class TreePredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted = self.predict(X).tolist()
         return hierarchical_scores(names, predicted, self.hierarchy_, average=average)
 
+    def held_out(self, X: Any, y: Any) -> tuple[sp.csr_array, NDArray[Any]]:
+        """Return labelled data, read once, to score any number of models with these columns.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`; only leaves of the tree.
+        """
+        samples, _ = self._prepare(X)
+        labelled = tree_input.read_labels(y, self.hierarchy_, samples)
+        return samples, labelled.labels
+
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that sparse matrices are welcome."""
         tags = super().__sklearn_tags__()

@@ -51,8 +51,8 @@ class _Shown(Watcher):
     def __init__(self, watcher: Watcher, units: Units) -> None:
         self._watcher, self._units = watcher, units
 
-    def see(self, iterate: Iterate) -> None:
-        self._watcher.see(replace(iterate, weights=self._units.original(iterate.weights)))
+    def see(self, iterate: Iterate) -> float | None:
+        return self._watcher.see(replace(iterate, weights=self._units.original(iterate.weights)))
 
     def __call__(self, row: Row) -> bool | None:
         return self._watcher(row)
