@@ -143,19 +143,24 @@ class ChainData:
     @cached_property
     def observed(self) -> Floats:
         """The true label pairs, each weighted by its sequence, shape (L, L)."""
-        factors = np.ones(self.layout.n_sequences) if self.weights is None else self.weights
-        return self.count_label_pairs(
-            factors if self.counted is None else np.where(self.counted, factors, 0.0)
-        )
+        if self.counted is None:
+            return self.count_label_pairs(self.weights)
+        factors = 1.0 if self.weights is None else self.weights
+        return self.count_label_pairs(np.where(self.counted, factors, 0.0))
 
     def count_label_pairs(self, weights: Floats | None) -> Floats:
         """Count neighbouring labels in the data, each weighted by its sequence."""
         labels, lengths = self.labels[self.layout.token_slot], self.layout.lengths
-        pairs = labels[:-1] * self.n_labels + labels[1:]
-        factors = np.repeat(np.ones(len(lengths)) if weights is None else weights, lengths)[1:]
-        factors[np.cumsum(lengths)[:-1] - 1] = 0.0  # from one sequence to the next
-        counts = np.bincount(pairs, factors, minlength=self.n_labels**2).astype(np.float64)
-        return counts.reshape(self.n_labels, self.n_labels)
+        pairs, size = labels[:-1] * self.n_labels + labels[1:], self.n_labels**2
+        between = np.cumsum(lengths)[:-1] - 1  # from one sequence to the next
+        if weights is None:
+            counts = np.bincount(pairs, minlength=size)
+            counts -= np.bincount(pairs[between], minlength=size)
+        else:
+            factors = np.repeat(weights, lengths)[1:]
+            factors[between] = 0.0
+            counts = np.bincount(pairs, factors, minlength=size)
+        return counts.astype(np.float64).reshape(self.n_labels, self.n_labels)
 
     def split(self, w: SparseVector) -> SplitWeights:
         """Return the weights of features and those of label pairs."""
