@@ -97,8 +97,9 @@ def test_a_feature_far_out_takes_no_memory_for_those_before_it(tmp_path):
     """In 4 GB of addresses, where an array of eight bytes a column would take 16."""
     (tmp_path / "d").write_text("cat 2147483646:1 1:1\ndog 1:1\ncat 2147483646:1\ndog 2:1\n")
     command = f"{sys.executable} -m proxqn train tree d --lam 0.1 -q -o m && {sys.executable} -m"
+    resumed = f"{sys.executable} -m proxqn train tree d --lam 0.1 -q -o n --resume m"
     done = subprocess.run(
-        ["bash", "-c", f"ulimit -v 4000000; {command} proxqn predict m d"],
+        ["bash", "-c", f"ulimit -v 4000000; {command} proxqn predict m d && {resumed}"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 import scipy.sparse as sp
 
-from proxqn.estimators.columns import Columns, moved
+from proxqn.estimators.columns import Columns, moved, widened
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.features.vocabulary import Vocabulary
 from proxqn.problem import Floats
@@ -43,10 +43,8 @@ class TreeCoefficients:
 
     def with_columns(self, n_features: int) -> TreeCoefficients:
         """Return them for so many features: of numbered ones the last go, or new ones come."""
-        kept = np.arange(self.coef.shape[1])
-        kept[n_features:] = -1
-        shape = (self.coef.shape[0], n_features)
-        return replace(self, coef=moved(self.coef, columns=kept, shape=shape), features=None)
+        kept = sp.csr_array(self.coef[:, :n_features])
+        return replace(self, coef=widened(kept, n_features), features=None)
 
     def onto(self, tree: Hierarchy, features: Columns, constant: float | None) -> sp.csr_array:
         """Return coefficients for another tree and other features, matched by name.
