@@ -10,6 +10,7 @@ import click
 
 from proxqn.cli.training import Request
 from proxqn.cli.watching import Display, Stop
+from proxqn.estimators.early_stopping import PATIENCE
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -39,6 +40,10 @@ def fit_options(command: _F) -> _F:
         click.option("--jobs", type=int, default=1, show_default=True,
                      help="Threads; -1 for all processors. The model does not depend on it."),
         click.option("--dev", metavar="FILE", help="Labelled data to score the model on."),
+        click.option("--early-stop", type=click.IntRange(min=1), is_flag=False,
+                     flag_value=PATIENCE, default=None, metavar="[PATIENCE]",
+                     help="Keep the iterate that scores best on --dev, and stop after so many "
+                     f"looks without a better one; {PATIENCE} where no number is given."),
         click.option("--checkpoint", metavar="FILE",
                      help="Write the state of the run to this file, every so many iterations. The "
                      "solver then starts anew from its weights after each, so that a run resumed "
@@ -63,9 +68,14 @@ def requested(options: dict[str, Any]) -> tuple[Request, Stop]:
     """Take the shared options of a run out of those of a command."""
     if options["checkpoint_every"] is not None and options["checkpoint"] is None:
         raise click.UsageError("--checkpoint-every is for runs with --checkpoint FILE.")
+    if options["early_stop"] is not None and options["dev"] is None:
+        raise click.UsageError(
+            "--early-stop needs --dev FILE: labelled data, not trained on, that tell which iterate "
+            "is the best."
+        )
     stop = Stop()
     names = ("output", "lam", "l2", "tol", "stop_by", "max_weight", "max_iter", "solver", "seed",
-             "jobs", "dev", "checkpoint", "checkpoint_every", "resume")  # fmt: skip
+             "jobs", "dev", "early_stop", "checkpoint", "checkpoint_every", "resume")  # fmt: skip
     display = Display.chosen(quiet=options["quiet"], as_json=options["as_json"])
     given = {name: options[name] for name in names}
     return Request(**given, display=display, stop=stop, began=time.perf_counter()), stop

@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, final
 
 import numpy as np
@@ -19,6 +19,8 @@ from proxqn.cli.failures import Exit, OutputError
 from proxqn.cli.kind import Dev
 from proxqn.cli.outputs import STANDARD, Named, check_outputs, check_regular, write_bytes
 from proxqn.cli.watching import Display, Stop, watching
+from proxqn.estimators.development import Score
+from proxqn.estimators.early_stopping import EarlyStopping
 from proxqn.io import checkpoint as checkpoints
 from proxqn.io import container, model_file
 from proxqn.io.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -45,6 +47,7 @@ class Request:
     seed: int
     jobs: int
     dev: str | None
+    early_stop: int | None
     checkpoint: str | None
     checkpoint_every: int | None
     resume: str | None
@@ -109,10 +112,11 @@ def run(request: Request, job: Job) -> None:
     beginning = _prepare(request, job)
     model = job.estimator(**job.parameters, **request.parameters(), solver=beginning.solver)
     watched = request.display, request.stop, job.dev, request.tol, request.stop_by
-    with watching(*watched) as watch:
+    early = beginning.early
+    with watching(*watched, scored=early is not None) as watch:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in other words
-            model.fit(**job.data, callback=watch, initial=beginning.initial)
+            model.fit(**job.data, validation=early, callback=watch, initial=beginning.initial)
         watch.finish(model.result_)
     model.set_params(solver=request.solver)  # its name, which a file can hold
     data = model_file.to_bytes(SavedModel(model, job.reading))
@@ -140,7 +144,10 @@ def _conclude(request: Request, model: Any, size: int, dev: Dev | None) -> None:
         bytes=size,
         seconds=time.perf_counter() - request.began,
         dev=None if scores is None else scores.to_json(),
+        early_stop=None if model.validation_ is None else asdict(model.validation_),
     )
+    if model.validation_ is not None:
+        request.display.say(model.validation_.reason)
     request.display.say(f"objective {model.objective_:,.4f}, {_proved(model)}")
     if scores is not None:
         request.display.say(f"{request.dev}: {scores.line()}")
@@ -171,10 +178,11 @@ _EVERY = 100  # iterations: the curvature lost after each costs some twenty
 @final
 @dataclass(frozen=True)
 class Beginning:
-    """A solver, and what ``fit`` starts from where an earlier model was given."""
+    """A solver, what ``fit`` starts from where an earlier model was given, and what may end it."""
 
     solver: Solver
     initial: Any = None
+    early: EarlyStopping | None = None
 
 
 def _prepare(request: Request, job: Job) -> Beginning:
@@ -188,16 +196,31 @@ def _prepare(request: Request, job: Job) -> Beginning:
             resumed = _checked(read_checkpoint(contents, request.resume), request, problem)
         else:
             initial = job.initial(_earlier(request.resume, job))
+    early = _early_stopping(request, job.dev, resumed)
     if request.checkpoint is None and resumed is None:
-        return Beginning(solver, initial)
+        return Beginning(solver, initial, early)
     path = request.checkpoint or request.resume
 
     def write(state: Checkpoint) -> None:
-        write_checkpoint(state, str(path))
+        looks = None if early is None else early.looks
+        write_checkpoint(replace(state, looks=looks), str(path))
         request.display.tell("checkpoint", iteration=state.iteration, file=path)
 
     every = resumed.every if resumed else request.checkpoint_every or _EVERY
-    return Beginning(Checkpointed(solver, every, problem, write, resumed), initial)
+    return Beginning(Checkpointed(solver, every, problem, write, resumed), initial, early)
+
+
+def _early_stopping(
+    request: Request, dev: Dev | None, resumed: Checkpoint | None
+) -> EarlyStopping | None:
+    if request.early_stop is None or dev is None:
+        return None
+
+    def reading(_: Any) -> Score:
+        return lambda model: dev.scores(model).headline
+
+    looks = None if resumed is None else resumed.looks
+    return EarlyStopping(reading, request.early_stop, looks)
 
 
 def fingerprint(request: Request, *data: Any) -> str:

@@ -132,17 +132,26 @@ def watching(
     dev: Dev | None,
     tol: float,
     stop_by: Literal["estimate", "gap"],
+    *,
+    scored: bool = False,
 ) -> Iterator[Watch]:
-    """Show a fit as it goes; give :meth:`Watch.finish` its result."""
+    """Show a fit as it goes; give :meth:`Watch.finish` its result.
+
+    Parameters
+    ----------
+    scored : bool
+        The rows come with scores on the development set.
+    """
+    to_score = None if scored else dev
     match display:
         case Display.PROGRESS:
             from proxqn.ui.progress import Progress
 
             name = None if dev is None else dev.name
             with Progress(sys.stderr, tol=tol, stop=stop_by, score_name=name) as show:
-                yield Watch(show, stop, dev)
+                yield Watch(show, stop, to_score)
         case Display.JSON:
-            yield Watch(_JsonLines(), stop, dev)
+            yield Watch(_JsonLines(), stop, to_score)
         case Display.QUIET:
             yield Watch(_Nothing(), stop, None)
 
@@ -161,7 +170,8 @@ class _JsonLines:
 
     def __call__(self, row: Row) -> None:
         values = {name: getattr(row, name) for name in self._NAMES}
-        Display.JSON.tell("iteration", **values, dev=self._new_score)
+        score = plain(row.score) if self._new_score is None else self._new_score
+        Display.JSON.tell("iteration", **values, dev=score)
         self._new_score = None
 
     def finish(self, result: Any) -> None:

@@ -165,7 +165,7 @@ def solve(
     returns as usual, with a warning.
     """
     if early is not None:
-        early.begin(model_at)
+        early.begin(model_at, oracle.n_coordinates)
     if estimator.max_weight is not None:
         penalty = Bounded(penalty, estimator.max_weight)
     local = penalty.on(start.coordinates)
@@ -253,8 +253,10 @@ def warn_unless_converged(name: str, result: Any, tol: float, *, above: int = 1)
         Status.STALLED: _IF_STALLED,
         Status.NOISE: "Compute the loss more closely, or raise tol.",
     }.get(result.status, "")
+    chosen = result.get("validation")  # by a development set, among the iterates
+    said = f" {result.status.value}" if chosen is None else f": {chosen.reason}"
     warnings.warn(
-        f"{name} {result.status.value}. {_distance(result, tol)} {advice}".rstrip(),
+        f"{name}{said}. {_distance(result, tol)} {advice}".rstrip(),
         ConvergenceWarning,
         stacklevel=above + 2,
     )

@@ -130,13 +130,20 @@ class EarlyStopping(Watcher):
         self.looks = looks or Looks()
         self._score_at: Callable[[SparseVector], float] | None = None
 
-    def begin(self, model_at: Callable[[SparseVector], Any]) -> None:
+    def begin(self, model_at: Callable[[SparseVector], Any], n_coordinates: int) -> None:
         """Read the development set, before any work of the solver; refuse what does not fit."""
         score = self._reading(model_at(SparseVector.empty()))
         self._score_at = lambda weights: score(model_at(weights))
         self.looks = self._before or Looks()
         kept = self.looks.kept
-        if kept is not None and (again := self._score_at(kept.weights)) != self.looks.best:
+        if kept is None:
+            return
+        if (furthest := int(kept.weights.coordinates.max(initial=-1))) >= n_coordinates:
+            raise ValueError(
+                f"the run that is resumed kept a weight at {furthest:,}, but the problem has "
+                f"{n_coordinates:,} coordinates. Resume from another."
+            )
+        if (again := self._score_at(kept.weights)) != self.looks.best:
             raise ValueError(
                 f"the run that is resumed kept iteration {kept.iteration}, with the score "
                 f"{self.looks.best:.10g} on its development set; on this one it has {again:.10g}. "
@@ -177,11 +184,7 @@ class EarlyStopping(Watcher):
             _put(kept, result)
         if impatient or (kept.iteration != made and status.success):
             result.status, result.success = Status.DEVELOPMENT, False
-        why = (
-            f"{self.looks.without_better} looks brought nothing better"
-            if impatient
-            else status.value
-        )
+        why = self._why(status, impatient=impatient)
         reason = (
             f"kept iteration {kept.iteration} of {made}, with the score {self.looks.best:.6g} on "
             f"the development set; {why}"
@@ -192,6 +195,12 @@ class EarlyStopping(Watcher):
             self.looks.iterations, self.looks.scores, kept.iteration, self.looks.best, reason
         )
         return result
+
+    def _why(self, status: Status, *, impatient: bool) -> str:
+        if impatient:
+            return f"{self.looks.without_better} looks brought nothing better"
+        ended = {Status.INTERRUPTED: "interrupted", Status.CALLBACK: "stopped there"}
+        return ended.get(status, status.value)
 
     def _taken(self, row: Row, weights: SparseVector) -> float:
         if self._score_at is None:
