@@ -49,24 +49,26 @@ class Runs {
     for (std::size_t i = 0, next; i < runs_.size(); i = next) {
       for (next = i + 1; next < runs_.size() && compare(runs_[i], runs_[next]) == 0;) ++next;
       const Run& run = runs_[i];
-      const auto row = static_cast<std::int32_t>(out.scale.size());
+      const auto row = static_cast<std::int32_t>(out.weight.size());
       const auto count = static_cast<double>(next - i);
-      out.scale.push_back(static_cast<float>(std::sqrt(count * square)));
+      const auto value = static_cast<float>(std::sqrt(count * square));
+      out.weight.push_back(static_cast<float>(count));
       for (std::int64_t t = run.first; t < run.last; ++t) {
         out.slot.push_back(static_cast<std::int32_t>(slot + t * stride));
-        out.run.push_back(row);
+        out.row.push_back(row);
+        out.value.push_back(value);
         out.first.push_back(one(run, t));
         out.second.push_back(other(run, t));
       }
       for (std::int64_t t = std::max<std::int64_t>(run.first, 1); t < std::min(run.last + 1, T_);
            ++t) {
-        out.edge_run.push_back(row);
+        out.edge_row.push_back(row);
+        out.edge_value.push_back(value);
         out.edge_first.push_back(static_cast<std::int32_t>(one(run, t - 1) * L_ + one(run, t)));
         out.edge_second.push_back(
             static_cast<std::int32_t>(other(run, t - 1) * L_ + other(run, t)));
       }
     }
-    out.n_drawn += static_cast<std::int64_t>(runs_.size());
   }
 
  private:
@@ -130,39 +132,41 @@ PROXQN_CLONES void draw_chunk(const ChainOf<float>& c, const Transitions<double>
   draw_batches(c, m, first, last, how, out);
 }
 
-// Runs are numbered in the order of the parts.
-static Draws join(std::vector<Draws>& parts, int n_jobs) {
+Draws join(std::vector<Draws>& parts, int n_jobs) {
   struct Sizes {
-    std::size_t tokens = 0, edges = 0, runs = 0;
+    std::size_t tokens = 0, edges = 0, rows = 0;
   };
   std::vector<Sizes> before{{}};
   for (const Draws& part : parts)
     before.push_back({before.back().tokens + part.slot.size(),
-                      before.back().edges + part.edge_run.size(),
-                      before.back().runs + part.scale.size()});
+                      before.back().edges + part.edge_row.size(),
+                      before.back().rows + part.weight.size()});
   Draws all;
-  for (const Draws& part : parts) all.n_drawn += part.n_drawn;
-  for (auto* tokens : {&all.slot, &all.run, &all.first, &all.second})
+  for (auto* tokens : {&all.slot, &all.row, &all.first, &all.second})
     tokens->resize(before.back().tokens);
-  for (auto* edges : {&all.edge_run, &all.edge_first, &all.edge_second})
+  for (auto* edges : {&all.edge_row, &all.edge_first, &all.edge_second})
     edges->resize(before.back().edges);
-  all.scale.resize(before.back().runs);
+  all.value.resize(before.back().tokens);
+  all.edge_value.resize(before.back().edges);
+  all.weight.resize(before.back().rows);
   parallel_for(static_cast<std::int64_t>(parts.size()), n_jobs, [&](std::int64_t i) {
     Draws& part = parts[i];
     const Sizes& at = before[i];
-    for (auto& run : part.run) run += static_cast<std::int32_t>(at.runs);
-    for (auto& run : part.edge_run) run += static_cast<std::int32_t>(at.runs);
+    for (auto& row : part.row) row += static_cast<std::int32_t>(at.rows);
+    for (auto& row : part.edge_row) row += static_cast<std::int32_t>(at.rows);
     const auto copy = [](const auto& from, auto& to, std::size_t place) {
       std::copy(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(place));
     };
     copy(part.slot, all.slot, at.tokens);
-    copy(part.run, all.run, at.tokens);
+    copy(part.row, all.row, at.tokens);
     copy(part.first, all.first, at.tokens);
     copy(part.second, all.second, at.tokens);
-    copy(part.edge_run, all.edge_run, at.edges);
+    copy(part.value, all.value, at.tokens);
+    copy(part.edge_row, all.edge_row, at.edges);
     copy(part.edge_first, all.edge_first, at.edges);
     copy(part.edge_second, all.edge_second, at.edges);
-    copy(part.scale, all.scale, at.runs);
+    copy(part.edge_value, all.edge_value, at.edges);
+    copy(part.weight, all.weight, at.rows);
     part = Draws{};
   });
   return all;

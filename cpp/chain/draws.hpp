@@ -22,13 +22,17 @@ struct Sampling {
   std::uint64_t seed;
 };
 
+// Entries of the rows: tokens, and neighbours, where one label or label pair stands for another.
 struct Draws {
-  std::vector<std::int32_t> slot, run, first, second;  // tokens of a run and their two labels
-  std::vector<std::int32_t> edge_run, edge_first,
-      edge_second;           // label pairs y L + y' at, before or after
-  std::vector<float> scale;  // [runs] root of half the weight of its draws
-  std::int64_t n_drawn = 0;  // runs before equal ones became one
+  std::vector<std::int32_t> slot, row, first, second;
+  std::vector<float> value;                                     // by how much
+  std::vector<std::int32_t> edge_row, edge_first, edge_second;  // label pairs y L + y'
+  std::vector<float> edge_value;
+  std::vector<float> weight;  // [rows] how many draws became one
 };
+
+// Those of parts; their rows are numbered in the order of these.
+Draws join(std::vector<Draws>& parts, int n_jobs);
 
 // Each chunk draws on its own.
 Draws draw(const Chain& c, const Sampling& how, int n_jobs);

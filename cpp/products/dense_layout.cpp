@@ -53,18 +53,18 @@ std::vector<double> squares(const DenseBlock& block, std::int64_t stride) {
 }
 
 namespace {
-struct LabelTokens {  // by label: which of two labelings has it there
+struct LabelTokens {  // by label: those that have it, or have it not
   std::vector<std::int64_t> start;
   std::vector<std::int32_t> token;
-  std::vector<float> scale;
+  std::vector<float> value;
   LabelTokens(const DrawnTokens& x, std::int64_t n_labels)
-      : start(n_labels + 1, 0), token(2 * x.n), scale(2 * x.n) {
+      : start(n_labels + 1, 0), token(2 * x.n), value(2 * x.n) {
     for (std::int64_t i = 0; i < x.n; ++i) ++start[x.first[i] + 1], ++start[x.second[i] + 1];
     std::partial_sum(start.begin(), start.end(), start.begin());
     auto next = start;
     auto add = [&](std::int64_t y, std::int64_t i, float sign) {
       token[next[y]] = static_cast<std::int32_t>(i);
-      scale[next[y]++] = sign * x.scale[x.run[i]];
+      value[next[y]++] = sign * x.value[i];
     };
     for (std::int64_t i = 0; i < x.n; ++i) {
       add(x.first[i], i, 1.0f);
@@ -101,8 +101,8 @@ DrawnColumns drawn_dense(const DenseBlock& block, const std::int64_t* coordinate
     for (std::int64_t p = pairs.start[y]; p < pairs.start[y + 1]; ++p) {
       const std::int64_t at = J.start[pairs.order[p]] - by.start[y];
       for (std::int64_t i = first; i < last; ++i) {
-        J.row[at + i] = tokens.run[by.token[i]];
-        J.value[at + i] = static_cast<float>(rows[i - first][pairs.column[p]]) * by.scale[i];
+        J.row[at + i] = tokens.row[by.token[i]];
+        J.value[at + i] = static_cast<float>(rows[i - first][pairs.column[p]]) * by.value[i];
       }
     }
   };

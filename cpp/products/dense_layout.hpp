@@ -20,11 +20,11 @@ ObservedLabels observed_dense(const DenseBlock& block, const std::int32_t* label
 // For each column the sum of squares over slots.
 std::vector<double> squares(const DenseBlock& block, std::int64_t stride);
 
-// The tokens of runs, as in chain/draws.hpp.
+// The tokens of rows, as in chain/draws.hpp.
 struct DrawnTokens {
-  const std::int32_t *slot, *run, *first, *second;
+  const std::int32_t *slot, *row, *first, *second;
+  const float* value;
   std::int64_t n;
-  const float* scale;  // by run
 };
 // J on some coordinates c L + y (drawn_columns.hpp), and behind them other columns; a label's entries stand in
 // the order of the tokens.

@@ -8,11 +8,11 @@
 
 namespace proxqn::products {
 
-PROXQN_CLONES RunTokens sort_by_slot_cloned(std::int64_t n_slots, std::int64_t n,
-                                            const std::int32_t* slot, const std::int32_t* run,
+PROXQN_CLONES RowTokens sort_by_slot_cloned(std::int64_t n_slots, std::int64_t n,
+                                            const std::int32_t* slot, const std::int32_t* row,
                                             const std::int32_t* first, const std::int32_t* second,
-                                            const float* scale) {
-  RunTokens x;
+                                            const float* value) {
+  RowTokens x;
   x.bits.assign(n_slots / 64 + 1, 0);
   for (std::int64_t i = 0; i < n; ++i) x.bits[slot[i] / 64] |= std::uint64_t{1} << slot[i] % 64;
   std::int32_t n_met = 0;
@@ -26,20 +26,20 @@ PROXQN_CLONES RunTokens sort_by_slot_cloned(std::int64_t n_slots, std::int64_t n
   std::partial_sum(x.begin.begin(), x.begin.end(), x.begin.begin());
   x.tokens.resize(n);
   for (std::int64_t i = 0; i < n; ++i)
-    x.tokens[x.begin[x.number(slot[i]) + 1]++] = {run[i], first[i], second[i], scale[run[i]]};
+    x.tokens[x.begin[x.number(slot[i]) + 1]++] = {row[i], first[i], second[i], value[i]};
   return x;
 }
 
-RunTokens sort_by_slot(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot,
-                       const std::int32_t* run, const std::int32_t* first,
-                       const std::int32_t* second, const float* scale) {
+RowTokens sort_by_slot(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot,
+                       const std::int32_t* row, const std::int32_t* first,
+                       const std::int32_t* second, const float* value) {
   return may_throw(
-      [&] { return sort_by_slot_cloned(n_slots, n, slot, run, first, second, scale); });
+      [&] { return sort_by_slot_cloned(n_slots, n, slot, row, first, second, value); });
 }
 
 // Entries of J in the order of a column's slots. Most of what is looked at is not wanted, which no
 // processor foresees: it is written all the same, and overwritten by the next.
-class RunEntries {
+class RowEntries {
  public:
   struct Entry {
     std::int32_t coordinate, row;
@@ -48,7 +48,7 @@ class RunEntries {
   std::vector<Entry> all;
 
   // Adds those of the coordinates [begin, end), which are of one column.
-  PROXQN_CLONES void add(const Features& f, const RunTokens& tokens,
+  PROXQN_CLONES void add(const Features& f, const RowTokens& tokens,
                          const std::int64_t* coordinates, std::int64_t begin, std::int64_t end,
                          std::int64_t L) {
     const std::int64_t column = coordinates[begin] / L, first = f.start[column];
@@ -73,11 +73,11 @@ class RunEntries {
       const std::int32_t* at = tokens.begin.data() + number_[i];
       const double x = values ? values[met_[i]] : 1.0;
       for (std::int32_t k = at[0]; k < at[1]; ++k) {
-        const RunTokens::Token& token = tokens.tokens[k];
-        const auto v = static_cast<float>(x * token.scale);
-        *to = {place_[token.first], token.run, v};
+        const RowTokens::Token& token = tokens.tokens[k];
+        const auto v = static_cast<float>(x * token.value);
+        *to = {place_[token.first], token.row, v};
         to += to->coordinate >= 0;
-        *to = {place_[token.second], token.run, -v};
+        *to = {place_[token.second], token.row, -v};
         to += to->coordinate >= 0;
       }
     }
@@ -92,7 +92,7 @@ class RunEntries {
 };
 
 Columns pair_columns(const std::int64_t* pairs, std::int64_t n, std::int64_t n_pairs,
-                     const RunEdges& edges, const float* scale) {
+                     const RowEdges& edges) {
   std::vector<std::int32_t> place(n_pairs, static_cast<std::int32_t>(n));  // n: not wanted
   for (std::int64_t i = 0; i < n; ++i) place[pairs[i]] = static_cast<std::int32_t>(i);
   const auto each = [&](const auto& body) {
@@ -109,8 +109,8 @@ Columns pair_columns(const std::int64_t* pairs, std::int64_t n, std::int64_t n_p
   J.value.resize(J.start[n] + 1);
   std::vector<std::int64_t> next = J.start;
   each([&](std::int32_t i, std::int64_t e, float sign) {
-    J.row[next[i]] = edges.run[e];
-    J.value[next[i]] = sign * scale[edges.run[e]];
+    J.row[next[i]] = edges.row[e];
+    J.value[next[i]] = sign * edges.value[e];
     next[i] += i < n;
   });
   J.row.pop_back();
@@ -119,7 +119,7 @@ Columns pair_columns(const std::int64_t* pairs, std::int64_t n, std::int64_t n_p
 }
 
 DrawnColumns drawn_columns(const Features& f, const std::int64_t* coordinates, std::int64_t n,
-                           std::int64_t L, const RunTokens& tokens, const Columns& pairs,
+                           std::int64_t L, const RowTokens& tokens, const Columns& pairs,
                            int n_jobs) {
   constexpr std::int64_t chunk = 64;       // coordinates, and all that are left of the last column
   std::vector<std::int64_t> bounds(1, 0);  // of chunks of coordinates
@@ -128,11 +128,11 @@ DrawnColumns drawn_columns(const Features& f, const std::int64_t* coordinates, s
       bounds.push_back(j);
   bounds.push_back(n);
   const auto n_chunks = static_cast<std::int64_t>(bounds.size()) - 1;
-  std::vector<std::vector<RunEntries::Entry>> found(n_chunks);
+  std::vector<std::vector<RowEntries::Entry>> found(n_chunks);
   DrawnColumns J;
   J.start.assign(n + 1, 0);
   parallel_for(n_chunks, n_jobs, [&](std::int64_t i) {
-    RunEntries entries;
+    RowEntries entries;
     for (std::int64_t begin = bounds[i], end; begin < bounds[i + 1]; begin = end) {
       for (end = begin + 1; end < n && coordinates[end] / L == coordinates[begin] / L;) ++end;
       may_throw([&] { entries.add(f, tokens, coordinates, begin, end, L); });

@@ -1,5 +1,5 @@
 // J, the rows of curvature drawn from the model (chain/draws.hpp), by columns: for some features and labels, and
-// for label pairs, where a row is a run of tokens on which two labelings differ.
+// for label pairs. A row has one label rather than another at some tokens.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -24,12 +24,12 @@ struct ColumnsView {
   const float* value;
 };
 
-// The tokens of runs, by slot. Few slots have any: a bit tells which, and the bits before it which number
+// The tokens of rows, by slot. Few slots have any: a bit tells which, and the bits before it which number
 // such a slot has.
-struct RunTokens {
+struct RowTokens {
   struct Token {
-    std::int32_t run, first, second;
-    float scale;
+    std::int32_t row, first, second;
+    float value;
   };
   std::vector<std::uint64_t> bits;   // [n_slots / 64 + 1]
   std::vector<std::int32_t> before;  // [as many] slots with tokens
@@ -43,20 +43,20 @@ struct RunTokens {
   }
 };
 
-RunTokens sort_by_slot(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot,
-                       const std::int32_t* run, const std::int32_t* first,
-                       const std::int32_t* second, const float* scale);
+RowTokens sort_by_slot(std::int64_t n_slots, std::int64_t n, const std::int32_t* slot,
+                       const std::int32_t* row, const std::int32_t* first,
+                       const std::int32_t* second, const float* value);
 
-// Label pairs at the edges of runs: in the one labeling y L + y', and in the other.
-struct RunEdges {
-  const std::int32_t *run, *first, *second;
+// Where a row has one label pair y L + y' rather than another, and by how much.
+struct RowEdges {
+  const std::int32_t *row, *first, *second;
+  const float* value;
   std::int64_t n;
 };
 
-// How often each of some label pairs, ascending, is met by the one labeling of a run, less how often by
-// the other.
+// J on some label pairs, ascending, of n_pairs that there are.
 Columns pair_columns(const std::int64_t* pairs, std::int64_t n, std::int64_t n_pairs,
-                     const RunEdges& edges, const float* scale);
+                     const RowEdges& edges);
 
 // J on some coordinates c L + y, those of a column together, and after them on label pairs.
 struct DrawnColumns {
@@ -65,7 +65,7 @@ struct DrawnColumns {
   AlignedArray<float> value{0};
 };
 DrawnColumns drawn_columns(const Features& f, const std::int64_t* coordinates, std::int64_t n,
-                           std::int64_t L, const RunTokens& tokens, const Columns& pairs,
+                           std::int64_t L, const RowTokens& tokens, const Columns& pairs,
                            int n_jobs);
 
 }  // namespace proxqn::products

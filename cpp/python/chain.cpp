@@ -9,6 +9,7 @@
 
 #include "base/exponential.hpp"
 #include "chain/draws.hpp"
+#include "chain/forks.hpp"
 #include "chain/forward_backward.hpp"
 #include "chain/viterbi.hpp"
 #include "products/dense_products.hpp"
@@ -23,18 +24,15 @@ namespace proxqn::python {
 using namespace nb::literals;
 
 using Int32Array = Array<std::int32_t>;
-using DrawsResult = std::tuple<Int32Array, Int32Array, Int32Array, Int32Array, Int32Array,
-                               Int32Array, Int32Array, Array<float>, std::int64_t>;
+using FloatArray = Array<float>;
+using DrawsResult = std::tuple<Int32Array, Int32Array, Int32Array, Int32Array, FloatArray,
+                               Int32Array, Int32Array, Int32Array, FloatArray, FloatArray>;
 static DrawsResult to_numpy(chain::Draws&& d) {
-  return {to_numpy(std::move(d.slot)),
-          to_numpy(std::move(d.run)),
-          to_numpy(std::move(d.first)),
-          to_numpy(std::move(d.second)),
-          to_numpy(std::move(d.edge_run)),
-          to_numpy(std::move(d.edge_first)),
-          to_numpy(std::move(d.edge_second)),
-          to_numpy(std::move(d.scale)),
-          d.n_drawn};
+  return {to_numpy(std::move(d.slot)),       to_numpy(std::move(d.row)),
+          to_numpy(std::move(d.first)),      to_numpy(std::move(d.second)),
+          to_numpy(std::move(d.value)),      to_numpy(std::move(d.edge_row)),
+          to_numpy(std::move(d.edge_first)), to_numpy(std::move(d.edge_second)),
+          to_numpy(std::move(d.edge_value)), to_numpy(std::move(d.weight))};
 }
 
 // Dense columns, and the coordinates and weights of theirs.
@@ -123,6 +121,17 @@ class ChainKernel {
     return to_numpy(std::move(draws));
   }
 
+  DrawsResult fork(Array<const double, 2> transitions, double least, double share,
+                   std::uint64_t seed, int n_jobs, bool traced) {
+    const auto c = chain(scores_, transitions);
+    chain::Draws draws;
+    {
+      nb::gil_scoped_release release;
+      draws = chain::fork(c, {least, share, seed, traced}, n_jobs);
+    }
+    return to_numpy(std::move(draws));
+  }
+
   void viterbi(Array<const double, 2> transitions, Array<std::int32_t> path, int n_jobs)
     requires std::is_same_v<S, double>
   {
@@ -168,7 +177,9 @@ static nb::class_<ChainKernel<S>> bind_kernel(nb::module_& m, const char* name) 
            "losses"_a.noconvert(), "n_jobs"_a)
       .def("backward", &Kernel::backward, "alpha"_a.noconvert(), "transitions"_a,
            "pairs"_a.noconvert(), "n_jobs"_a)
-      .def("draw", &Kernel::draw, "transitions"_a, "n_pairs"_a, "share"_a, "seed"_a, "n_jobs"_a);
+      .def("draw", &Kernel::draw, "transitions"_a, "n_pairs"_a, "share"_a, "seed"_a, "n_jobs"_a)
+      .def("fork", &Kernel::fork, "transitions"_a, "least"_a, "share"_a, "seed"_a, "n_jobs"_a,
+           "traced"_a);
 }
 
 void bind_chain(nb::module_& m) {

@@ -96,20 +96,19 @@ static SweepResult sweep_single(const DenseKernel& kernel, Int32s rank,
   return to_numpy(std::move(found));
 }
 
-// tokens: slot, run, first, second, as in chain::Draws; others: start, row and value of more columns
-using Tokens = std::tuple<Int32s, Int32s, Int32s, Int32s>;
+// tokens: slot, row, first, second, value, as in chain::Draws; others: start, row and value of more columns
+using Tokens = std::tuple<Int32s, Int32s, Int32s, Int32s, Array<const float>>;
 using Others = std::tuple<Int64s, Int32s, Array<const float>>;
 using ColumnsResult = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
 static ColumnsResult drawn_columns(const DenseKernel& kernel, Int64s coordinates,
                                    std::int64_t n_labels, std::int64_t n_slots,
-                                   const Tokens& tokens, Array<const float> scale,
-                                   const Others& others, int n_jobs) {
+                                   const Tokens& tokens, const Others& others, int n_jobs) {
   const auto& block = kernel.block(n_slots);
-  const auto& [slot, run, first, second] = tokens;
+  const auto& [slot, of_row, first, second, by] = tokens;
   const auto n_tokens = static_cast<std::int64_t>(slot.shape(0));
-  expect(run.shape(0) == slot.shape(0) && first.shape(0) == slot.shape(0) &&
-             second.shape(0) == slot.shape(0),
-         "a run and two labels a token expected");
+  expect(of_row.shape(0) == slot.shape(0) && first.shape(0) == slot.shape(0) &&
+             second.shape(0) == slot.shape(0) && by.shape(0) == slot.shape(0),
+         "a row, two labels and a number a token expected");
   const auto& [start, row, value] = others;
   expect(row.shape(0) == value.shape(0) && start.shape(0) > 0 &&
              start.data()[start.shape(0) - 1] == static_cast<std::int64_t>(row.shape(0)),
@@ -121,7 +120,7 @@ static ColumnsResult drawn_columns(const DenseKernel& kernel, Int64s coordinates
     nb::gil_scoped_release release;
     J = products::drawn_dense(
         block, coordinates.data(), coordinates.shape(0), n_labels,
-        {slot.data(), run.data(), first.data(), second.data(), n_tokens, scale.data()}, behind,
+        {slot.data(), of_row.data(), first.data(), second.data(), by.data(), n_tokens}, behind,
         n_jobs);
   }
   const auto n = static_cast<std::size_t>(J.start.back());
@@ -166,7 +165,7 @@ void bind_dense(nb::module_& m) {
       .def("sweep_single", &sweep_single, "rank"_a, "residuals"_a.noconvert(), "threshold"_a,
            "pair_start"_a.none(), "pair_labels"_a.none(), "kept"_a, "n_jobs"_a)
       .def("drawn_columns", &drawn_columns, "coordinates"_a, "n_labels"_a, "n_slots"_a, "tokens"_a,
-           "scale"_a, "others"_a, "n_jobs"_a)
+           "others"_a, "n_jobs"_a)
       .def("squares", &squares)
       .def("observed_pairs", &observed_pairs, "labels"_a, "n_labels"_a);
 }

@@ -137,41 +137,42 @@ static RestrictedResult restrict_slots(const FeatureKernel& kernel,
           to_numpy(std::move(found.values), found.n_values)};
 }
 
-// tokens: slot, run, first, second; edges: run, first, second, as in Draws
-using Tokens = std::tuple<Array<const std::int32_t>, Array<const std::int32_t>,
-                          Array<const std::int32_t>, Array<const std::int32_t>>;
-using Edges =
-    std::tuple<Array<const std::int32_t>, Array<const std::int32_t>, Array<const std::int32_t>>;
+// tokens: slot, row, first, second, value; edges: row, first, second, value, as in chain::Draws
+using Indices = Array<const std::int32_t>;
+using Tokens = std::tuple<Indices, Indices, Indices, Indices, Array<const float>>;
+using Edges = std::tuple<Indices, Indices, Indices, Array<const float>>;
 using ColumnsResult = std::tuple<Array<std::int64_t>, Array<std::int32_t>, Array<float>>;
 static ColumnsResult drawn_columns(const FeatureKernel& kernel,
                                    Array<const std::int64_t> coordinates,
                                    Array<const std::int64_t> label_pairs, std::int64_t n_labels,
                                    std::int64_t n_slots, const Tokens& tokens, const Edges& edges,
-                                   Array<const float> scale, int n_jobs) {
+                                   int n_jobs) {
   const auto f = kernel.features();
-  const auto& [slot, run, first, second] = tokens;
-  const auto& [edge_run, edge_first, edge_second] = edges;
-  expect(run.shape(0) == slot.shape(0) && first.shape(0) == slot.shape(0) &&
-             second.shape(0) == slot.shape(0),
-         "a run and two labels a token expected");
-  expect(edge_first.shape(0) == edge_run.shape(0) && edge_second.shape(0) == edge_run.shape(0),
-         "two label pairs an edge expected");
+  const auto& [slot, row, first, second, value] = tokens;
+  const auto& [edge_row, edge_first, edge_second, edge_value] = edges;
+  expect(row.shape(0) == slot.shape(0) && first.shape(0) == slot.shape(0) &&
+             second.shape(0) == slot.shape(0) && value.shape(0) == slot.shape(0),
+         "a row, two labels and a number a token expected");
+  expect(edge_first.shape(0) == edge_row.shape(0) && edge_second.shape(0) == edge_row.shape(0) &&
+             edge_value.shape(0) == edge_row.shape(0),
+         "two label pairs and a number an edge expected");
   const std::int64_t n_tokens = slot.shape(0), n_pairs = label_pairs.shape(0);
-  const products::RunEdges at_edges{edge_run.data(), edge_first.data(), edge_second.data(),
-                                    static_cast<std::int64_t>(edge_run.shape(0))};
-  const std::int32_t *slots = slot.data(), *runs = run.data(), *one = first.data(),
+  const products::RowEdges at_edges{edge_row.data(), edge_first.data(), edge_second.data(),
+                                    edge_value.data(),
+                                    static_cast<std::int64_t>(edge_row.shape(0))};
+  const std::int32_t *slots = slot.data(), *rows = row.data(), *one = first.data(),
                      *other = second.data();
+  const float* by = value.data();
   products::DrawnColumns J;
   {
     nb::gil_scoped_release release;
-    products::RunTokens by_slot;
+    products::RowTokens by_slot;
     products::Columns pairs;
     parallel_for(2, n_jobs, [&](std::int64_t task) {
       if (task == 0)
-        by_slot = products::sort_by_slot(n_slots, n_tokens, slots, runs, one, other, scale.data());
+        by_slot = products::sort_by_slot(n_slots, n_tokens, slots, rows, one, other, by);
       else
-        pairs = products::pair_columns(label_pairs.data(), n_pairs, n_labels * n_labels, at_edges,
-                                       scale.data());
+        pairs = products::pair_columns(label_pairs.data(), n_pairs, n_labels * n_labels, at_edges);
     });
     J = products::drawn_columns(f, coordinates.data(), coordinates.shape(0), n_labels, by_slot,
                                 pairs, n_jobs);
@@ -230,7 +231,7 @@ void bind_features(nb::module_& m) {
            "pair_start"_a.none(), "pair_labels"_a.none(), "kept"_a, "n_jobs"_a)
       .def("restrict_slots", &restrict_slots, "slot_map"_a, "n_jobs"_a)
       .def("drawn_columns", &drawn_columns, "coordinates"_a, "label_pairs"_a, "n_labels"_a,
-           "n_slots"_a, "tokens"_a, "edges"_a, "scale"_a, "n_jobs"_a)
+           "n_slots"_a, "tokens"_a, "edges"_a, "n_jobs"_a)
       .def("observed_pairs", &observed_pairs, "labels"_a, "n_labels"_a);
 
   const char* transpose_doc = "CSR entries to columns, rows taken in the given order.";

@@ -21,6 +21,9 @@ OutInt64s: TypeAlias = NDArray[np.int64]
 Int32s: TypeAlias = NDArray[np.int32]
 OutInt32s: TypeAlias = NDArray[np.int32]
 Int32Table: TypeAlias = NDArray[np.int32]
+_Draws: TypeAlias = tuple[
+    Int32s, Int32s, Int32s, Int32s, Floats, Int32s, Int32s, Int32s, Floats, Floats
+]
 UInt16s: TypeAlias = NDArray[np.uint16]
 OutUInt16s: TypeAlias = NDArray[np.uint16]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -50,7 +53,16 @@ class Chain:
     ) -> None: ...
     def draw(
         self, transitions: DoubleTable, n_pairs: int, share: float, seed: int, n_jobs: int
-    ) -> tuple[Int32s, Int32s, Int32s, Int32s, Int32s, Int32s, Int32s, Floats, int]: ...
+    ) -> _Draws: ...
+    def fork(
+        self,
+        transitions: DoubleTable,
+        least: float,
+        share: float,
+        seed: int,
+        n_jobs: int,
+        traced: bool,
+    ) -> _Draws: ...
     def evaluate(
         self,
         features: Features,
@@ -75,7 +87,16 @@ class SingleChain:
     ) -> None: ...
     def draw(
         self, transitions: DoubleTable, n_pairs: int, share: float, seed: int, n_jobs: int
-    ) -> tuple[Int32s, Int32s, Int32s, Int32s, Int32s, Int32s, Int32s, Floats, int]: ...
+    ) -> _Draws: ...
+    def fork(
+        self,
+        transitions: DoubleTable,
+        least: float,
+        share: float,
+        seed: int,
+        n_jobs: int,
+        traced: bool,
+    ) -> _Draws: ...
 
 def exp(x: Doubles, out: OutDoubles) -> None:
     """The vectorised exponential, for its test."""
@@ -133,9 +154,8 @@ class Features:
         label_pairs: Int64s,
         n_labels: int,
         n_slots: int,
-        tokens: tuple[Int32s, Int32s, Int32s, Int32s],
-        edges: tuple[Int32s, Int32s, Int32s],
-        scale: Floats,
+        tokens: tuple[Int32s, Int32s, Int32s, Int32s, Floats],
+        edges: tuple[Int32s, Int32s, Int32s, Floats],
         n_jobs: int,
     ) -> tuple[Int64s, Int32s, Floats]: ...
     def observed_pairs(self, labels: Int32s, n_labels: int) -> tuple[Int64s, Int32s]: ...
@@ -213,8 +233,7 @@ class DenseFeatures:
         coordinates: Int64s,
         n_labels: int,
         n_slots: int,
-        tokens: tuple[Int32s, Int32s, Int32s, Int32s],
-        scale: Floats,
+        tokens: tuple[Int32s, Int32s, Int32s, Int32s, Floats],
         others: tuple[Int64s, Int32s, Floats],
         n_jobs: int,
     ) -> tuple[Int64s, Int32s, Floats]: ...

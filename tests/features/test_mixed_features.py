@@ -167,11 +167,11 @@ def test_columns_of_draws_are_those_of_the_reference():
     second = ((first + rng.integers(1, N_LABELS, size=len(slot))) % N_LABELS).astype(np.int32)
     scale = rng.random(20).astype(np.float32)
     coordinates = some_coordinates(rng, 30, 0.3)
-    tokens = slot, run, first, second
+    tokens = slot, run, first, second, scale[run]
     others = np.array([0, 1, 3]), np.array([3, 0, 7], np.int32), np.ones(3, np.float32)
     dense = []
     for part in (kernel, true):
-        start, row, value = part.drawn_columns(coordinates, N_LABELS, 200, tokens, scale, others, 2)
+        start, row, value = part.drawn_columns(coordinates, N_LABELS, 200, tokens, others, 2)
         J = np.zeros((20, len(coordinates) + 2))
         np.add.at(J, (row, np.repeat(np.arange(len(start) - 1), np.diff(start))), value)
         dense.append(J)

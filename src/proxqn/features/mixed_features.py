@@ -125,16 +125,15 @@ class MixedFeatures:
         label_pairs: Ints,
         n_labels: int,
         n_slots: int,
-        tokens: tuple[NDArray[np.int32], ...],
-        edges: tuple[NDArray[np.int32], ...],
-        scale: NDArray[np.float32],
+        tokens: tuple[NDArray[Any], ...],
+        edges: tuple[NDArray[Any], ...],
         n_jobs: int,
     ) -> Drawn:
         """Return the columns of drawn curvature of both, and those of label pairs."""
         at, rest = self.cut(coordinates, n_labels)
         size = n_labels, n_slots
-        others = self.sparse.drawn_columns(rest, label_pairs, *size, tokens, edges, scale, n_jobs)
-        J: Drawn = self.dense.drawn_columns(coordinates[:at], *size, tokens, scale, others, n_jobs)
+        others = self.sparse.drawn_columns(rest, label_pairs, *size, tokens, edges, n_jobs)
+        J: Drawn = self.dense.drawn_columns(coordinates[:at], *size, tokens, others, n_jobs)
         return J
 
     def observed_pairs(

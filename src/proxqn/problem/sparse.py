@@ -100,3 +100,4 @@ class SparseColumns:
     value: NDArray[np.float32]  # [entries]
     n_rows: int
     multiplicity: float = 1.0  # rows that one here stands for, in the mean: equal ones are one
+    known: float = 1.0  # of the whole, times what rows met at random stand for: above 1 if exact

@@ -76,7 +76,8 @@ class Drawn(Quadratic):
     def __init__(self, columns: SparseColumns, kernels: ModuleType, n_jobs: int) -> None:
         J = columns.start, columns.row, columns.value, columns.n_rows
         self._product = kernels.DrawnProduct(*J, _RIDGE, n_jobs)
-        self._model = SampledModel(columns, _RIDGE, kernels, budget=_HEAD, n_jobs=n_jobs)
+        alike = replace(columns, known=1.0)  # the ridge is that of the product
+        self._model = SampledModel(alike, _RIDGE, kernels, budget=_HEAD, n_jobs=n_jobs)
         self.diagonal = self._product.diagonal()  # roughly: it scales steps
 
     def times(self, v: Floats) -> Floats:
@@ -272,7 +273,13 @@ class Estimates:
         return told_by(at, d) > _FAR * (standing.iterate.objective - standing.enough)
 
     def make(
-        self, point: Point, at: WorkingSet, pairs: CompactBFGS, *, last: bool = False
+        self,
+        point: Point,
+        at: WorkingSet,
+        pairs: CompactBFGS,
+        drawn: SparseColumns | None = None,
+        *,
+        last: bool = False,
     ) -> float:
         """Return how far the point is from the optimum; infinite where no model tells.
 
@@ -280,11 +287,13 @@ class Estimates:
         ----------
         at : WorkingSet
             All that may move.
+        drawn : SparseColumns, optional
+            What has just been drawn there.
         last : bool
             Nothing more will be learned: a few pairs have to do.
         """
         standing = self._standing
-        B = self._model(point, at, pairs)
+        B = self._model(point, at, pairs, drawn)
         objective, iteration = standing.iterate.objective, standing.record.iteration
         few = _FEWEST_PAIRS if last else _FEW_PAIRS
         if B is None or (isinstance(B, Paired) and len(pairs) < few):
@@ -307,9 +316,11 @@ class Estimates:
             factor = np.clip(gained / max(self._promise, 1e-300), 1.0, _MOST)
             self._short = math.sqrt(self._short * float(factor))
 
-    def _model(self, point: Point, at: WorkingSet, pairs: CompactBFGS) -> Quadratic | None:
-        if isinstance(point, Draws):
-            columns = point.draw(at.coordinates, len(at) + _ROWS, self._seed)
-            if columns is not None:
-                return Drawn(columns, self._kernels, self._standing.oracle.n_jobs)
+    def _model(
+        self, point: Point, at: WorkingSet, pairs: CompactBFGS, drawn: SparseColumns | None
+    ) -> Quadratic | None:
+        if drawn is None and isinstance(point, Draws):
+            drawn = point.draw(at.coordinates, len(at) + _ROWS, self._seed)
+        if drawn is not None:
+            return Drawn(drawn, self._kernels, self._standing.oracle.n_jobs)
         return Paired(pairs, self._kernels) if pairs.factors() is not None else None

@@ -37,10 +37,10 @@ def draw(
     weights : array
         By number of the sequence.
     """
-    tokens: list[tuple[int, int, int, int]] = []
-    edges: list[tuple[int, int, int]] = []
-    scale: list[float] = []
-    n_labels, n_drawn = len(transitions), 0
+    tokens: list[tuple[int, int, int, int, float]] = []
+    edges: list[tuple[int, int, int, float]] = []
+    weight: list[int] = []
+    n_labels = len(transitions)
     for number, slots in sequences:
         random = SplitMix64((seed + 0xD1342543DE82EF95 * (number + 1)) & _MASK)
         if share < 1.0 and random.uniform() >= share:
@@ -48,22 +48,27 @@ def draw(
         square = weights[number] / (2.0 * n_pairs * share)
         families = _labelings(scores[:, slots], transitions, n_pairs, random())
         runs = Counter(itertools.chain.from_iterable(map(_runs, *families)))
-        n_drawn += runs.total()
         for run in sorted(runs):
             first, _, labels = run
-            row, pairs = len(scale), list(zip(labels[::2], labels[1::2], strict=True))
-            scale.append(np.sqrt(runs[run] * square))
+            row, pairs = len(weight), list(zip(labels[::2], labels[1::2], strict=True))
+            weight.append(runs[run])
+            value = np.sqrt(runs[run] * square)
             for t, (y, z) in enumerate(pairs, start=max(first - 1, 0)):
                 if y != z:
-                    tokens.append((int(slots[t]), row, y, z))
+                    tokens.append((int(slots[t]), row, y, z, value))
             for (y, z), (next_y, next_z) in itertools.pairwise(pairs):
-                edges.append((row, y * n_labels + next_y, z * n_labels + next_z))
-    return (
-        *np.array(tokens, dtype=np.int32).reshape(-1, 4).T.copy(),
-        *np.array(edges, dtype=np.int32).reshape(-1, 3).T.copy(),
-        np.array(scale, dtype=np.float32),
-        n_drawn,
-    )
+                edges.append((row, y * n_labels + next_y, z * n_labels + next_z, value))
+    return as_arrays(tokens, edges, weight)
+
+
+def as_arrays(tokens: list[Any], edges: list[Any], weight: list[Any]) -> tuple[Any, ...]:
+    """Return entries of tokens and of edges, and the weights of rows, as the kernels do."""
+    arrays: list[Any] = []
+    for entries, n_numbers in ((tokens, 5), (edges, 4)):
+        table = np.array(entries, dtype=np.float64).reshape(-1, n_numbers).T
+        arrays += [column.astype(np.int32) for column in table[:-1]]
+        arrays.append(table[-1].astype(np.float32))
+    return *arrays, np.array(weight, dtype=np.float32)
 
 
 def _labelings(scores: Floats, transitions: Floats, size: int, seed: int) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from proxqn.losses.chain import draws
 from proxqn.losses.chain.data import ChainData
+from proxqn.losses.chain.draws import Draws, Forking
 from proxqn.losses.chain.scores import (
     Binding,
     ChainScores,
@@ -170,11 +171,21 @@ class ChainPasses:
         self.put(weights)
         share = draws.pilot_share(self.data)
         pilot = self.scores.draw(weights.transitions, 1, share, seed)
-        n_pairs, share = draws.pairs_for(n_rows, coordinates, pilot, self.data)
-        found = self.scores.draw(weights.transitions, n_pairs, share, seed)
+        n_best, of_pair = draws.rows_for(n_rows, coordinates, pilot, self.data)
+        if draws.is_sure(n_best, of_pair, self.data):
+            found = self._fork(weights, n_best, seed)
+        else:
+            n_pairs, share = draws.pairs_for(n_best / of_pair)
+            found = self.scores.draw(weights.transitions, n_pairs, share, seed)
         split = np.searchsorted(coordinates, self.data.n_states)
         pairs = coordinates[split:] - self.data.n_states
         return self.scores.drawn_columns(coordinates[:split], pairs, found)
+
+    def _fork(self, weights: SplitWeights, n_rows: float, seed: int) -> Draws:
+        """Look where labels may part: first how likely they do, then at so many forks."""
+        pilot = Forking.pilot(self.data, seed)
+        weighed = self.scores.fork(weights.transitions, pilot, traced=False)
+        return self.scores.fork(weights.transitions, pilot.giving(n_rows, weighed))
 
     def _loss(self) -> float:
         weights = self.data.weights

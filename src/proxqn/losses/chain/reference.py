@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from proxqn.losses.chain import draws_reference
+from proxqn.losses.chain import draws_reference, forks_reference
 from proxqn.problem.sparse import Floats, Ints
 
 
@@ -123,6 +123,28 @@ class Chain:
             seed=seed,
         )
 
+    def fork(
+        self,
+        transitions: Floats,
+        least: float,
+        share: float,
+        seed: int,
+        n_jobs: int,
+        traced: bool,
+    ) -> tuple[Any, ...]:
+        """Return where labels may part."""
+        weights = np.ones(len(self.sequences)) if self.weights is None else self.weights
+        return forks_reference.fork(
+            self.sequences,
+            self.scores,
+            transitions,
+            weights,
+            least=least,
+            share=share,
+            seed=seed,
+            traced=traced,
+        )
+
     def viterbi(self, transitions: Floats, path: NDArray[np.int32], n_jobs: int) -> None:
         """Find the best labels of each sequence; ties go to the smaller label."""
         for _, slots in self.sequences:
@@ -227,17 +249,17 @@ class Features:
         label_pairs: Ints,
         n_labels: int,
         n_slots: int,
-        tokens: tuple[NDArray[np.int32], ...],
-        edges: tuple[NDArray[np.int32], ...],
-        scale: NDArray[np.float32],
+        tokens: tuple[NDArray[Any], ...],
+        edges: tuple[NDArray[Any], ...],
         n_jobs: int,
     ) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
-        """Return x_c (1[first = y] - 1[second = y]) of the runs' tokens, for each coordinate.
+        """Return x_c (1[first = y] - 1[second = y]) of the rows' tokens, for each coordinate.
 
-        And after them 1[first = pair] - 1[second = pair] of their edges, for each label pair.
+        And after them 1[first = pair] - 1[second = pair] of their edges, for each label pair; all
+        times the number of the token or edge.
         """
-        slots, run, first, second = tokens
-        edge_run, edge_first, edge_second = edges
+        slots, of_row, first, second, by = tokens
+        edge_row, edge_first, edge_second, edge_by = edges
         counts: list[int] = [0]
         row: list[int] = []
         value: list[float] = []
@@ -247,14 +269,14 @@ class Features:
                 for k in np.flatnonzero(slots == slot):
                     sign = int(first[k] == y) - int(second[k] == y)
                     if sign:
-                        row.append(run[k])
-                        value.append(sign * x * scale[run[k]])
+                        row.append(of_row[k])
+                        value.append(sign * x * by[k])
             counts.append(len(row))
         for pair in label_pairs:
             for sign, found in ((1, edge_first), (-1, edge_second)):
-                met = edge_run[found == pair]
-                row.extend(met)
-                value.extend(sign * scale[met])
+                met = found == pair
+                row.extend(edge_row[met])
+                value.extend(sign * edge_by[met])
             counts.append(len(row))
         return (
             np.array(counts, dtype=np.int64),
@@ -283,17 +305,16 @@ class DenseFeatures(Features):
         coordinates: Ints,
         n_labels: int,
         n_slots: int,
-        tokens: tuple[NDArray[np.int32], ...],
-        scale: NDArray[np.float32],
+        tokens: tuple[NDArray[Any], ...],
         others: tuple[Ints, NDArray[np.int32], NDArray[np.float32]],
         n_jobs: int,
     ) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
         """Return the columns of features, and others behind them."""
         none = np.zeros(0, dtype=np.int32)
         size = n_labels, n_slots
-        edges = none, none, none
+        edges = none, none, none, none
         pairs = none.astype(np.int64)
-        own = super().drawn_columns(coordinates, pairs, *size, tokens, edges, scale, n_jobs)
+        own = super().drawn_columns(coordinates, pairs, *size, tokens, edges, n_jobs)
         start = np.concatenate([own[0], own[0][-1] + others[0][1:]])
         return start, np.concatenate([own[1], others[1]]), np.concatenate([own[2], others[2]])
 

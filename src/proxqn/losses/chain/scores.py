@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, ClassVar, final
 
@@ -22,7 +23,7 @@ from proxqn.aligned_array import aligned_zeros
 from proxqn.features.layout import SequenceLayout
 from proxqn.features.mixed_features import MixedFeatures
 from proxqn.losses.chain.data import ChainData
-from proxqn.losses.chain.draws import Draws
+from proxqn.losses.chain.draws import Draws, Forking
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector
 
 Swept = tuple[Ints, Floats, float]  # coordinates and derivatives above a level, the largest of all
@@ -139,15 +140,22 @@ class ChainScores(ABC):
         """Draw pairs of labelings of a share of the sequences, and return where they differ."""
         return Draws(*self.inference.draw(transitions, n_pairs, share, seed, self._n_jobs))
 
+    def fork(self, transitions: Floats, how: Forking, *, traced: bool = True) -> Draws:
+        """Return where labels may part; the weights of these rows alone where not traced."""
+        what = how.least, how.share, how.seed
+        found = Draws(*self.inference.fork(transitions, *what, self._n_jobs, traced))
+        return replace(found, forks=True)
+
     def drawn_columns(self, coordinates: Ints, pairs: Ints, draws: Draws) -> SparseColumns:
-        """Return the differences in the runs of features, by coordinate, and of label pairs."""
-        tokens = draws.slot, draws.run, draws.first, draws.second
-        edges = draws.edge_run, draws.edge_first, draws.edge_second
+        """Return the columns of J, by coordinate, and those of label pairs."""
+        tokens = draws.slot, draws.row, draws.first, draws.second, draws.value
+        edges = draws.edge_row, draws.edge_first, draws.edge_second, draws.edge_value
         size = self._n_labels, self._n_slots
         start, row, value = self._features.drawn_columns(
-            coordinates, pairs, *size, tokens, edges, draws.scale, self._n_jobs
+            coordinates, pairs, *size, tokens, edges, self._n_jobs
         )
-        return SparseColumns(start, row, value, len(draws.scale), draws.multiplicity)
+        told = draws.multiplicity, draws.known
+        return SparseColumns(start, row, value, len(draws.weight), *told)
 
     @abstractmethod
     def gradient(self, coordinates: Ints) -> Floats:
@@ -242,6 +250,10 @@ class SingleScores(ChainScores):
         """Draw in the order of places, by which the labels are then known."""
         ordered = transitions.take(self._by_place)
         return super().draw(ordered, n_pairs, share, seed)
+
+    def fork(self, transitions: Floats, how: Forking, *, traced: bool = True) -> Draws:
+        """Look at the forks in the order of places."""
+        return super().fork(transitions.take(self._by_place), how, traced=traced)
 
     def drawn_columns(self, coordinates: Ints, pairs: Ints, draws: Draws) -> SparseColumns:
         """Look for the places of the labels."""

@@ -101,9 +101,8 @@ class TreePoint(Point):
             none.astype(np.int64),
             n_nodes,
             n_samples,
-            tuple(tokens),
-            (none, none, none),
-            scale,
+            (*tokens, scale[tokens[1]]),
+            (none, none, none, scale[:0]),
             memory.n_jobs,
         )
         start = start[np.concatenate([[0], np.cumsum(moves)])]

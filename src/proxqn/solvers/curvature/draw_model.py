@@ -53,7 +53,7 @@ class SampledModel:
         n_jobs: int = 1,
     ) -> None:
         unit = float(np.square(columns.value).mean()) if len(columns.value) else 1.0
-        unit /= columns.multiplicity
+        unit /= columns.multiplicity * columns.known
         large = len(columns.start) > _MANY_COLUMNS
         kind = kernels.SingleSampledModel if single and large else kernels.SampledModel
         J = columns.start, columns.row, columns.value, columns.n_rows

@@ -9,12 +9,13 @@ raised.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import ModuleType
 from typing import final
 
 from proxqn.problem.abilities import Draws
 from proxqn.problem.oracle import Point
-from proxqn.problem.sparse import Floats, Ints
+from proxqn.problem.sparse import Floats, Ints, SparseColumns
 from proxqn.solvers.curvature.draw_model import SampledModel
 from proxqn.solvers.curvature.memory import DrawExperience
 from proxqn.solvers.curvature.model import Curvature
@@ -29,8 +30,11 @@ _SAME_PLACE = 1e-4  # of the objective: having gained no more, draws are still g
 _PAIRS = 40  # of before that correct new draws
 _RIDGE, _LEAST_RIDGE = 12.0, 3.0  # mean squares of an entry: what the draws may have missed
 _RIDGE_STEPS = 48.0  # iterations with draws that halve it
+_SURE_STEPS = 16.0  # the same with draws that tell all
 _LATEST = 0.1  # weight of the newest step among the latest
 _OFTEN, _RAISE = 0.4, 4.0  # share of these that was refused, and what raises the ridge then
+_SELDOM = 0.15  # share below which it comes down again, where draws tell all
+_CLOSER = 0.3  # of the tolerance of inner problems: with draws that tell all
 _ROUGH_STEPS = 24  # iterations with the first draws
 _CARRIED = 24  # of these iterations that count in a later run: its draws are of another place
 _SHARE = 0.25  # of the cost of inference
@@ -40,6 +44,11 @@ _MIN_BUDGET, _MAX_BUDGET = 1e7, 3e8  # multiply-adds, where that cost is tiny or
 @final
 class DrawnCurvature(Curvature):
     """The model of the latest draws, where there is one, on top of the pairs.
+
+    Attributes
+    ----------
+    columns : SparseColumns or None
+        What has been drawn last, for who may want it; to be set to None by who does not.
 
     Parameters
     ----------
@@ -70,12 +79,14 @@ class DrawnCurvature(Curvature):
         experience: DrawExperience | None = None,
     ) -> None:
         self._model: SampledModel | None = None
+        self.columns: SparseColumns | None = None
         self._pairs, self._standing, self._kernels = pairs, standing, kernels
         self._rows, self._seed, self._single = rows, seed, single
         self._budget = max(min(_SHARE * pass_cost, _MAX_BUDGET), _MIN_BUDGET)
         self._objective = math.inf  # where they were made
         self._first = math.inf  # the iteration of the first draws
         self._known = experience or DrawExperience()
+        self._sure = False  # whether all but little of the curvature is in the draws
         self._refused = self._known.refused  # share of the latest steps that were refused at first
         self._raised = self._known.raised  # what the ridge has been multiplied by
 
@@ -125,8 +136,9 @@ class DrawnCurvature(Curvature):
         """Solve the inner problem with the draws."""
         if self._model is None:
             return None
-        rough = self._steps < _ROUGH_STEPS
-        return self._model.solve(at, effort, rough=rough)
+        if self._sure:
+            return self._model.solve(at, replace(effort, tolerance=_CLOSER * effort.tolerance))
+        return self._model.solve(at, effort, rough=self._steps < _ROUGH_STEPS)
 
     def learn(self, s: Floats, y: Floats, step: Step) -> str:
         """Take in the pair of a step: it corrects the draws, and the pairs have it as well."""
@@ -152,23 +164,32 @@ class DrawnCurvature(Curvature):
         """Go on without a model, until the next."""
         self._model = None
 
+    def _ridge(self) -> float:
+        """Return what is added to the draws, as the latest steps went."""
+        if self._refused > _OFTEN:
+            self._raised, self._refused = _RAISE * self._raised, 0.0
+        elif self._sure and self._refused < _SELDOM:
+            self._raised = max(self._raised / _RAISE, 1.0)
+        half = _SURE_STEPS if self._sure else _RIDGE_STEPS
+        falling: float = _RIDGE * 0.5 ** (self._steps / half)
+        return self._raised * max(falling, _LEAST_RIDGE)
+
     def _draw(self, point: Point, at: WorkingSet) -> SampledModel | None:
         if not isinstance(point, Draws):
             return None
         n_rows = int(self._rows * len(at)) + _MIN_ROWS
-        columns = point.draw(at.coordinates, n_rows, self._seed)
+        self.columns = columns = point.draw(at.coordinates, n_rows, self._seed)
         if columns is None:
             return None
         record = self._standing.record
         self._objective = self._standing.iterate.objective
         self._first = min(self._first, record.iteration)
-        steps, own = self._steps, self._own_steps
-        if self._refused > _OFTEN:
-            self._raised, self._refused = _RAISE * self._raised, 0.0
+        own = self._own_steps
+        self._sure = columns.known > 1.0
         with record.clock.timed("memory"):
             model = SampledModel(
                 columns,
-                self._raised * max(_RIDGE * 0.5 ** (steps / _RIDGE_STEPS), _LEAST_RIDGE),
+                self._ridge(),
                 self._kernels,
                 budget=self._budget,
                 single=self._single,

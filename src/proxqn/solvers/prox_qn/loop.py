@@ -108,6 +108,7 @@ class Run:
         if status is None:
             self._take_in(at)
             status = self._estimate(at)
+            self.models.forget_draws()
         return status
 
     def _estimate(self, at: WorkingSet) -> Status | None:
@@ -118,7 +119,8 @@ class Run:
         self.ahead = self._direction()
         if self.ahead is None or self.estimates.far(self.at, self.ahead.d):
             return None
-        found = self.estimates.make(self.search.point, self.at, self.models.pairs.pairs)
+        pairs, drawn = self.models.pairs.pairs, self.models.latest_draws
+        found = self.estimates.make(self.search.point, self.at, pairs, drawn)
         status = self.standing.admit_estimate(max(found, self.leash.least_left(self.at)))
         if status is not None and self.precision.single:
             self._prove_here()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from proxqn.problem.abilities import Priced
 from proxqn.problem.oracle import Oracle, Point
-from proxqn.problem.sparse import Ints
+from proxqn.problem.sparse import Ints, SparseColumns
 from proxqn.solvers.curvature.draw_schedule import DrawnCurvature
 from proxqn.solvers.curvature.memory import DrawExperience, Memory
 from proxqn.solvers.curvature.model import Curvature
@@ -91,6 +91,15 @@ class Models:
     def drawing(self) -> bool:
         """Whether curvature is drawn."""
         return self._drawn.active
+
+    @property
+    def latest_draws(self) -> SparseColumns | None:
+        """What the latest look has drawn, until it is forgotten; None if it drew little."""
+        return self._drawn.columns if self._settings.draws >= 1.0 else None
+
+    def forget_draws(self) -> None:
+        """Let go of them: the model has what it needs in a form of its own."""
+        self._drawn.columns = None
 
     def extend(
         self, point: Point, at: WorkingSet, rows: Ints, *, finished: bool = True
