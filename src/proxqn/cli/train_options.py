@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from proxqn.cli.lam_choice import Lam, check_choice
 from proxqn.cli.training import Request
 from proxqn.cli.watching import Display, Stop
 from proxqn.estimators.early_stopping import PATIENCE
@@ -20,8 +21,9 @@ def fit_options(command: _F) -> _F:
     options = (
         click.option("-o", "--output", required=True, metavar="MODEL",
                      help="The model file to write; - for standard output."),
-        click.option("--lam", type=float, default=1.0, show_default=True,
-                     help="λ, the ℓ1 penalty against the sum of losses (CRFsuite's c1)."),
+        click.option("--lam", type=Lam(), default="1.0", show_default=True,
+                     help="λ, the ℓ1 penalty against the sum of losses (CRFsuite's c1); several, "
+                     "with commas, or auto, to choose with --dev or --cv."),
         click.option("--l2", type=float, default=0.0, show_default=True,
                      help="A ridge penalty beside it (twice CRFsuite's c2)."),
         click.option("--tol", type=float, default=1e-4, show_default=True,
@@ -44,6 +46,15 @@ def fit_options(command: _F) -> _F:
                      flag_value=PATIENCE, default=None, metavar="[PATIENCE]",
                      help="Keep the iterate that scores best on --dev, and stop after so many "
                      f"looks without a better one; {PATIENCE} where no number is given."),
+        click.option("--cv", type=click.IntRange(min=2), default=None,
+                     help="Choose among several λ by so many folds of the data."),
+        click.option("--patience", type=click.IntRange(min=1), default=5, show_default=True,
+                     help="With several λ and --dev: end after so many without a better score."),
+        click.option("--path", "path_file", metavar="FILE",
+                     help="With several λ: keep all solutions in this file; go on from it if it "
+                     "is there."),
+        click.option("--plot", metavar="FILE",
+                     help="With several λ: draw weights, proofs and scores (.png, .svg, .pdf)."),
         click.option("--checkpoint", metavar="FILE",
                      help="Write the state of the run to this file, every so many iterations. The "
                      "solver then starts anew from its weights after each, so that a run resumed "
@@ -75,7 +86,10 @@ def requested(options: dict[str, Any]) -> tuple[Request, Stop]:
         )
     stop = Stop()
     names = ("output", "lam", "l2", "tol", "stop_by", "max_weight", "max_iter", "solver", "seed",
-             "jobs", "dev", "early_stop", "checkpoint", "checkpoint_every", "resume")  # fmt: skip
+             "jobs", "dev", "early_stop", "checkpoint", "checkpoint_every", "resume", "cv",
+             "patience", "path_file", "plot")  # fmt: skip
     display = Display.chosen(quiet=options["quiet"], as_json=options["as_json"])
     given = {name: options[name] for name in names}
+    given["lam"], given["lams"] = options["lam"]
+    check_choice(given)
     return Request(**given, display=display, stop=stop, began=time.perf_counter()), stop

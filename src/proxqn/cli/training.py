@@ -51,6 +51,11 @@ class Request:
     checkpoint: str | None
     checkpoint_every: int | None
     resume: str | None
+    lams: str | tuple[float, ...] | None  # to choose λ from; "certified" for all
+    cv: int | None
+    patience: int
+    path_file: str | None
+    plot: str | None
     display: Display
     stop: Stop
     began: float
@@ -85,6 +90,7 @@ class Job:
     reading: dict[str, Any]  # how the file was read
     dev: Dev | None = None
     initial: Callable[[Any], Any] = field(default=lambda model: model)  # what fit takes of a model
+    start: Any = None  # where λ was chosen: a model at that λ
 
 
 def check_files(request: Request, inputs: Named) -> None:
@@ -97,7 +103,8 @@ def check_files(request: Request, inputs: Named) -> None:
     if not _goes_on(request):
         read["--resume"] = request.resume
     as_json = STANDARD if request.display is Display.JSON else None
-    outputs = {"--output": request.output, "--checkpoint": request.checkpoint, "--json": as_json}
+    outputs = {"--output": request.output, "--checkpoint": request.checkpoint, "--json": as_json,
+               "--path": request.path_file, "--plot": request.plot}  # fmt: skip
     check_outputs(outputs, read)
 
 
@@ -109,6 +116,11 @@ def _goes_on(request: Request) -> bool:
 
 def run(request: Request, job: Job) -> None:
     """Fit the estimator as a user would, and write it."""
+    if request.lams is not None:
+        # Here, because it makes Requests and Jobs itself.
+        from proxqn.cli.lam_choice import chosen
+
+        request, job = chosen(request, job)
     beginning = _prepare(request, job)
     model = job.estimator(**job.parameters, **request.parameters(), solver=beginning.solver)
     watched = request.display, request.stop, job.dev, request.tol, request.stop_by
@@ -187,7 +199,8 @@ class Beginning:
 
 def _prepare(request: Request, job: Job) -> Beginning:
     """Read what to resume from, and choose the solver."""
-    solver, initial, resumed, problem = _solver(request), None, None, ""
+    initial = None if job.start is None else job.initial(job.start)
+    solver, resumed, problem = _solver(request), None, ""
     if request.checkpoint is not None or request.resume is not None:
         problem = fingerprint(request, *job.identity)
     if request.resume is not None:

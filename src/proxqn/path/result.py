@@ -20,7 +20,7 @@ from proxqn.replacing import replacing
 from proxqn.solvers.curvature.memory import DrawExperience, Memory
 
 PROVED, ESTIMATED = "proved", "estimated"
-_FACTS = ("n_coordinates", "dense", "complete", "stopped", "wanted")
+_FACTS = ("n_coordinates", "dense", "complete", "stopped", "wanted", "problem")
 _MEMORY = ("coordinates", "steps", "changes")
 
 
@@ -102,6 +102,7 @@ class Path:
     complete: bool = True  # whether all λs asked for are there
     stopped: str = ""  # why they are not
     wanted: float = math.inf  # what ``eps`` was to be
+    problem: str = ""  # what tells it from paths of other data, where somebody needs to know
     memory: Memory | None = field(default=None, repr=False)  # of the last λ solved, to go on with
 
     def __len__(self) -> int:

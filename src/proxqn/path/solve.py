@@ -85,7 +85,8 @@ def minimize_path(
         What is to be within ``tol``: for ``"certified"`` what is proved, as long as proofs come in
         time, else the estimate.
     callback : callable, optional
-        Called with each :class:`~proxqn.path.result.PathRow`; return True to stop.
+        Called with each :class:`~proxqn.path.result.PathRow`; return True to stop. A
+        :class:`~proxqn.path.walk.PathWatcher` sees the weights, too.
     initial : Path, optional
         Of the same problem, ended early: what it has is not solved again.
     beside : Path, optional

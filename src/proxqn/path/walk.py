@@ -7,6 +7,7 @@ estimate is what ends a λ, and its row says so.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, final
@@ -26,6 +27,19 @@ from proxqn.solvers.curvature.memory import Memory
 from proxqn.solvers.standing import Stop
 
 Watch = Callable[[PathRow], bool | None]
+
+
+class PathWatcher(ABC):
+    """A callback of a path that is shown the weights as well."""
+
+    @abstractmethod
+    def see(self, row: PathRow, weights: SparseVector) -> None:
+        """Take note of a λ, before the call with its row."""
+
+    @abstractmethod
+    def __call__(self, row: PathRow) -> bool | None:
+        """Return True to end the path."""
+
 
 _PATIENCE, _LEAST_PATIENCE = 3.0, 40  # times the λ before took: a proof may take so long
 _WITHIN_REACH = 10.0  # times the tolerance: where a gap is larger, the next is not waited for
@@ -100,6 +114,8 @@ class Walk:
         if above is not None:
             row = replace(row, segment=self._bound(above, row))
             self._rows[-1] = row
+        if isinstance(self._callback, PathWatcher):
+            self._callback.see(row, column)
         if self._callback is not None and self._callback(row):
             raise PathEnded(Status.CALLBACK.value)
         return row
