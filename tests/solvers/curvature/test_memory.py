@@ -86,3 +86,12 @@ def test_other_solvers_start_from_the_weights_alone():
 
 def test_draws_know_nothing_at_first():
     assert DrawExperience() == DrawExperience(0, 0.0, 1.0)
+
+
+def test_draws_are_not_trusted_where_most_variables_are_new():
+    oracle = chain(1000)
+    largest = lambda_max(oracle)
+    before = minimize(oracle, 0.5 * largest, **PROOF)
+    far = minimize(oracle, 0.02 * largest, x0=before, **PROOF)
+    alone = minimize(oracle, 0.02 * largest, x0=before.weights, **PROOF)
+    assert passes(far) <= 1.1 * passes(alone)

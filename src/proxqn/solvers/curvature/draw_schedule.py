@@ -13,6 +13,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import final
 
+import numpy as np
+
 from proxqn.problem.abilities import Draws
 from proxqn.problem.oracle import Point
 from proxqn.problem.sparse import Floats, Ints, SparseColumns
@@ -36,6 +38,7 @@ _OFTEN, _RAISE = 0.4, 4.0  # share of these that was refused, and what raises th
 _SELDOM = 0.15  # share below which it comes down again, where draws tell all
 _CLOSER = 0.3  # of the tolerance of inner problems: with draws that tell all
 _ROUGH_STEPS = 24  # iterations with the first draws
+_ALIKE = 0.5  # of the variables were in the run before: its experience holds for them
 _CARRIED = 24  # of these iterations that count in a later run: its draws are of another place
 _SHARE = 0.25  # of the cost of inference
 _MIN_BUDGET, _MAX_BUDGET = 1e7, 3e8  # multiply-adds, where that cost is tiny or not known
@@ -123,6 +126,8 @@ class DrawnCurvature(Curvature):
         Curvature
             This, or the pairs where nothing can be drawn.
         """
+        if math.isinf(self._first) and np.count_nonzero(rows >= 0) < _ALIKE * len(rows):
+            self._known = DrawExperience()  # another λ, and a model that is another
         objective = self._standing.iterate.objective
         outdated = self._objective - objective > _SAME_PLACE * abs(objective)
         if self._model is None or outdated or rows.min(initial=0) < 0:
