@@ -21,9 +21,6 @@ OutInt64s: TypeAlias = NDArray[np.int64]
 Int32s: TypeAlias = NDArray[np.int32]
 OutInt32s: TypeAlias = NDArray[np.int32]
 Int32Table: TypeAlias = NDArray[np.int32]
-_Draws: TypeAlias = tuple[
-    Int32s, Int32s, Int32s, Int32s, Floats, Int32s, Int32s, Int32s, Floats, Floats
-]
 UInt16s: TypeAlias = NDArray[np.uint16]
 OutUInt16s: TypeAlias = NDArray[np.uint16]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -53,7 +50,7 @@ class Chain:
     ) -> None: ...
     def draw(
         self, transitions: DoubleTable, n_pairs: int, share: float, seed: int, n_jobs: int
-    ) -> _Draws: ...
+    ) -> tuple[Int32s, Int32s, Int32s, Int32s, Floats, Int32s, Int32s, Int32s, Floats, Floats]: ...
     def fork(
         self,
         transitions: DoubleTable,
@@ -62,7 +59,7 @@ class Chain:
         seed: int,
         n_jobs: int,
         traced: bool,
-    ) -> _Draws: ...
+    ) -> tuple[Int32s, Int32s, Int32s, Int32s, Floats, Int32s, Int32s, Int32s, Floats, Floats]: ...
     def evaluate(
         self,
         features: Features,
@@ -87,7 +84,7 @@ class SingleChain:
     ) -> None: ...
     def draw(
         self, transitions: DoubleTable, n_pairs: int, share: float, seed: int, n_jobs: int
-    ) -> _Draws: ...
+    ) -> tuple[Int32s, Int32s, Int32s, Int32s, Floats, Int32s, Int32s, Int32s, Floats, Floats]: ...
     def fork(
         self,
         transitions: DoubleTable,
@@ -96,7 +93,7 @@ class SingleChain:
         seed: int,
         n_jobs: int,
         traced: bool,
-    ) -> _Draws: ...
+    ) -> tuple[Int32s, Int32s, Int32s, Int32s, Floats, Int32s, Int32s, Int32s, Floats, Floats]: ...
 
 def exp(x: Doubles, out: OutDoubles) -> None:
     """The vectorised exponential, for its test."""

@@ -13,33 +13,33 @@ from benchmarks.generated import Shape, generate
 
 from proxqn import ChainOracle, ProxQN, minimize
 
-LAM = 8.0
+LAM, TOL = 2.0, 1e-6
 WITHIN, ROUGH, FINE = TARGETS
 
 
 @pytest.fixture(scope="module")
 def oracle():
-    problem = generate(Shape(2000, 10, 8, n_words=200, n_noise=100, noise_per_token=3))
+    problem = generate(Shape(2000, 10, 8, n_words=200, n_noise=100, noise_per_token=9))
     return ChainOracle(problem.X, problem.y, problem.lengths, n_labels=problem.n_labels)
 
 
 @pytest.fixture(scope="module")
 def usual(oracle):
-    return minimize(oracle, LAM, tol=1e-4)
+    return minimize(oracle, LAM, tol=TOL)
 
 
 @pytest.mark.parametrize("name", [idea.name for idea in IDEAS])
 def test_without_any_idea_the_solution_is_the_same(oracle, usual, name):
     with BY_NAME[name].switched_off(0) as settings:
-        found = minimize(oracle, LAM, solver=settings, tol=1e-4, max_iter=400)
+        found = minimize(oracle, LAM, solver=settings, tol=TOL, max_iter=400)
     assert abs(found.fun / usual.fun - 1.0) < 2e-4
 
 
 @pytest.mark.parametrize("name", ["near", "draws", "old-pairs", "float-search", "early-look"])
 def test_ideas_come_back(oracle, usual, name):
     with BY_NAME[name].switched_off(0) as settings:
-        found = minimize(oracle, LAM, solver=settings, tol=1e-4, max_iter=400)
-    again = minimize(oracle, LAM, tol=1e-4)
+        found = minimize(oracle, LAM, solver=settings, tol=TOL, max_iter=400)
+    again = minimize(oracle, LAM, tol=TOL)
     np.testing.assert_array_equal(again.trace.column("objective"), usual.trace.column("objective"))
     different = found.nit != usual.nit or found.fun != usual.fun
     assert different or name == "early-look"

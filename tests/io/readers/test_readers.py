@@ -19,6 +19,7 @@ from proxqn.io.readers import (
     write_crfsuite,
 )
 
+CUT_SHORT = gzip.compress(b"a b\n" * 99, mtime=0)[:-9]
 TEXT = "the DT B-NP\ndog NN I-NP\n\n# # O\n"
 
 
@@ -162,7 +163,7 @@ def test_jsonl():
             b"a b\n",
             "bad, line 1: expected a label in column 5, but there are 2",
         ),
-        (read_columns, gzip.compress(b"a b\n" * 99, mtime=0)[:-9], "bad, line [0-9]+: cannot read on"),
+        (read_columns, CUT_SHORT, "bad, line [0-9]+: cannot read on"),
         (read_conllu, b"1\ta\n", "bad, line 1: expected 10 tab-separated columns, got 2"),
         (read_conllu, b"x" + b"\t_" * 9, "bad, line 1: expected an ID such as 3, 3-4 or 5.1"),
         (
