@@ -36,23 +36,24 @@ from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet
 
 _FAR = 30.0  # times what would be enough: there no estimate is asked for
-_ROWS = 2000  # drawn beside one for each variable
+_ROWS, _OF_EACH = 2000, 3  # drawn; and so many for each variable
+_OTHER_SEED = 0x5EED  # apart from the run's: draws that have led the way tell too little
 _RIDGE = 0.01  # mean squares of an entry
 _HEAD = 3e7  # multiply-adds to write out a block of B at most
-_TURNS, _PASSES, _GRADIENTS = 4, 5, 15  # of both; passes and conjugate gradients in each
-_NEAR = 3.0  # times what would be enough: farther off a rough estimate does
-_SETTLED = 0.1  # of the promise: a turn that adds less is the last
+_TURNS, _PASSES, _GRADIENTS = 5, 5, 15  # of both; passes and conjugate gradients in each
+_SETTLED = 0.05  # of the promise: a turn that adds less is the last
+_NEAR = 5.0  # times what would be enough: farther off nothing is told but when to look again
 _CLOSE = 1e-3  # of the violation: how closely coordinate descent solves
 _SHORTER = 1.0, 0.5, 0.25, 0.1, 0.03  # of a step of conjugate gradients
 _APART, _LATE = 8, 0.1  # iterations between estimates; of the iterations so far, if that is more
 _FEW_PAIRS = 10  # tell nothing
 _FEWEST_PAIRS = 3  # where there will be no more: many times more is true than they tell
 _PAIRS_TELL = 3.0  # times more is true: B is too large where no pair has been
+_TRUST = 4.0  # times: so far may one estimate by pairs be from what the last one leaves
 _MOST = 10.0  # times more than it told is believed of a model
 _WINDOW, _SHARE = 5, 0.12  # iterations; of those so far, if that is more
-_SLOWING = 1.6  # times more is left than if it went on as it did
 _SLOWEST = 0.8  # of the gain of one such window to that of the one before
-_SOON, _HALF = 3, 0.5  # iterations, where that share of what was missing has been gained
+_SOON, _MOSTLY = 3, 0.6  # iterations, where that share of what was missing has been gained
 
 
 class Quadratic(ABC):
@@ -116,13 +117,13 @@ class Paired(Quadratic):
         return np.zeros_like(at.w) if found is None else found.d
 
 
-def promise(at: WorkingSet, B: Quadratic, effort: Effort, enough: float = math.inf) -> float:
+def promise(at: WorkingSet, B: Quadratic, effort: Effort, near: float = math.inf) -> float:
     """Return what the model promises to gain, from below and closely.
 
     Parameters
     ----------
-    enough : float
-        Far above this number a rough answer does.
+    near : float
+        Above this number a rough answer does.
 
     Examples
     --------
@@ -148,7 +149,7 @@ def promise(at: WorkingSet, B: Quadratic, effort: Effort, enough: float = math.i
             gain = _gain(at, z, Bz)
             if gain > 0.0:
                 gained, at = gained + gain, at.moved(at.w + z, at.g + Bz)
-            if gained > _NEAR * enough:
+            if gained > near:
                 return gained
         if gained - before <= _SETTLED * gained:
             break
@@ -246,16 +247,17 @@ class Estimates:
         self._standing, self._kernels, self._seed = standing, kernels, seed
         self._iteration = 0  # of the last estimate
         self._objective = self._promise = math.inf  # there, and what the model told
+        self._estimate = math.inf  # that it was made of
         self._short = 1.0  # by what factor it tells too little
 
     def calls_for_a_look(self) -> bool:
-        """Whether half of what the last one foretold, before the run may end, has been gained."""
+        """Whether most of what the last one foretold, before the run may end, has been gained."""
         if not math.isfinite(self._promise):
             return False
         standing, objective = self._standing, self._standing.iterate.objective
         missing = self._short * self._promise - (objective - standing.enough)
         waited = standing.record.iteration - self._iteration
-        return waited >= _SOON and self._objective - objective >= _HALF * missing
+        return waited >= _SOON and self._objective - objective >= _MOSTLY * missing
 
     def due(self) -> bool:
         """Whether the next look is to make one: they cost more than a look itself."""
@@ -280,17 +282,20 @@ class Estimates:
         drawn: SparseColumns | None = None,
         *,
         last: bool = False,
+        however_far: bool = False,
     ) -> float:
-        """Return how far the point is from the optimum; infinite where no model tells.
+        """Return how far the point is from the optimum; infinite where no model tells, or too far.
 
         Parameters
         ----------
         at : WorkingSet
             All that may move.
         drawn : SparseColumns, optional
-            What has just been drawn there.
+            What has just been drawn there; used where it tells all but little.
         last : bool
             Nothing more will be learned: a few pairs have to do.
+        however_far : bool
+            Tell it where the run is far from its end, too, which takes longer.
         """
         standing = self._standing
         B = self._model(point, at, pairs, drawn)
@@ -299,15 +304,21 @@ class Estimates:
         if B is None or (isinstance(B, Paired) and len(pairs) < few):
             return math.inf
         effort = Effort(_CLOSE * at.violation, seed=self._seed)
+        near = math.inf if however_far else _NEAR * (objective - standing.enough)
         with standing.record.clock.timed("estimate"):
-            told = promise(at, B, effort, objective - standing.enough)
+            told = promise(at, B, effort, near)
         self._check(told, objective)
+        left = self._estimate - (self._objective - objective)
         self._iteration, self._promise, self._objective = iteration, told, objective
-        if isinstance(B, Drawn):
-            return self._short * told
-        so_far = foretold(standing.record.trace)
-        times = _PAIRS_TELL * max(1.0, _FEW_PAIRS / max(len(pairs), 1))
-        return max(max(self._short, times) * told, _SLOWING * so_far)
+        self._estimate = self._short * told if told <= near else math.inf
+        if isinstance(B, Paired) and told <= near:
+            so_far = foretold(standing.record.trace)
+            times = _PAIRS_TELL * max(1.0, _FEW_PAIRS / max(len(pairs), 1))
+            found = max(max(self._short, times) * told, so_far)
+            if math.isfinite(left) and found > 0.0:
+                found *= math.sqrt(min(max(left / found, 1.0 / _TRUST), _TRUST))
+            self._estimate = found
+        return self._estimate
 
     def _check(self, told: float, objective: float) -> None:
         """Learn from what has been gained since the last estimate, beyond what it promised."""
@@ -319,8 +330,10 @@ class Estimates:
     def _model(
         self, point: Point, at: WorkingSet, pairs: CompactBFGS, drawn: SparseColumns | None
     ) -> Quadratic | None:
-        if drawn is None and isinstance(point, Draws):
-            drawn = point.draw(at.coordinates, len(at) + _ROWS, self._seed)
+        sure = drawn is not None and drawn.known > 1.0
+        if not sure and isinstance(point, Draws):
+            n_rows = _OF_EACH * len(at) + _ROWS
+            drawn = point.draw(at.coordinates, n_rows, self._seed + _OTHER_SEED)
         if drawn is not None:
             return Drawn(drawn, self._kernels, self._standing.oracle.n_jobs)
         return Paired(pairs, self._kernels) if pairs.factors() is not None else None

@@ -227,7 +227,8 @@ class Run:
         """Begin an epoch on what a look has found."""
         settings = self.settings
         self.violation = self.standing.certificate.kkt
-        if (self.cold or self.depth) and settings.shrink and settings.first_share < 1.0:
+        first = self.depth or (self.cold and not self.models.near)
+        if first and settings.shrink and settings.first_share < 1.0:
             at = most_at_first(at, self.oracle, settings.first_share)
         rows = self.at.positions_in(at.coordinates)
         self.at = at
@@ -280,7 +281,9 @@ class Run:
             pairs.extend(self.found, self.at.positions_in(self.found.coordinates))
             self.at = self.found
             last = self.search.noise > 0.0
-            found = self.estimates.make(self.search.point, self.found, pairs.pairs, last=last)
+            found = self.estimates.make(
+                self.search.point, self.found, pairs.pairs, last=last, however_far=True
+            )
             found = max(found, self.leash.least_left(self.found))
         return self.standing.admit_estimate(found)
 
