@@ -38,6 +38,8 @@ struct TreeSoftmax {
     double total = 0.0;
     for (std::int64_t y = 0; y < n_leaves; ++y) high = max(path[leaf_nodes[y]], high);
     for (std::int64_t y = 0; y < n_leaves; ++y) leaf[y] = path[leaf_nodes[y]] - high;
+    // Behind them stands what was here before: its exponential, and that of it, would leave all bounds.
+    std::fill(leaf + n_leaves, leaf + whole_eights(n_leaves), 0.0);
     for (std::int64_t y = 0; y < whole_eights(n_leaves); y += 8)
       store8(leaf + y, exp8(load8(leaf + y)));
     for (std::int64_t y = 0; y < n_leaves; ++y) total += leaf[y];

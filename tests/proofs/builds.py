@@ -96,7 +96,7 @@ class Build:
         if self.check == "thread":
             here |= {
                 "LD_PRELOAD": f"{_library('libtsan.so')}:{_library('libstdc++.so.6')}",
-                "TSAN_OPTIONS": "exitcode=66:history_size=4",
+                "TSAN_OPTIONS": "exitcode=66:history_size=4:die_after_fork=0",
             }
         return here
 

@@ -67,7 +67,7 @@ class Outcome:
 
 def run(build: Build, tests: list[str]) -> Outcome:
     """Run tests on a build."""
-    arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", LEFT_OUT, *tests]
+    arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--capture=sys", "-k", LEFT_OUT, *tests]
     done = build.run(arguments, capture_output=True)
     written = done.stdout + done.stderr
     last = (done.stdout.strip().splitlines() or [""])[-1]
@@ -75,7 +75,7 @@ def run(build: Build, tests: list[str]) -> Outcome:
         {kind: int(n) for n, kind in re.findall(r"(\d+) (passed|failed|skipped)", last)}
     )
     well = done.returncode in (0, NO_TESTS) and not any(word in written for word in COMPLAINTS)
-    shown = f"{' '.join(tests)}\n{done.stdout[-6000:]}\n{done.stderr[-12000:]}"
+    shown = f"{' '.join(tests)} ended with {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-12000:]}"
     return Outcome(build, counts, "" if well else shown)
 
 
