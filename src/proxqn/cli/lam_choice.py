@@ -44,6 +44,8 @@ class Lam(click.ParamType[Any]):
             self.fail(
                 f"expected a number, numbers with commas, or auto; got {value!r}.", param, ctx
             )
+        if wrong := [number for number in numbers if not 0.0 < number < math.inf]:
+            self.fail(f"expected finite numbers above 0, got {wrong[0]:g}.", param, ctx)
         return numbers[0], None if len(numbers) == 1 else numbers
 
 

@@ -12,8 +12,10 @@ from proxqn.cli.lam_choice import Lam, check_choice
 from proxqn.cli.training import Request
 from proxqn.cli.watching import Display, Stop
 from proxqn.estimators.early_stopping import PATIENCE
+from proxqn.minimization import SOLVERS
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_NOT_NEGATIVE = click.FloatRange(min=0.0)
 
 
 def fit_options(command: _F) -> _F:
@@ -24,19 +26,19 @@ def fit_options(command: _F) -> _F:
         click.option("--lam", type=Lam(), default="1.0", show_default=True,
                      help="λ, the ℓ1 penalty against the sum of losses (CRFsuite's c1); several, "
                      "with commas, or auto, to choose with --dev or --cv."),
-        click.option("--l2", type=float, default=0.0, show_default=True,
+        click.option("--l2", type=_NOT_NEGATIVE, default=0.0, show_default=True,
                      help="A ridge penalty beside it (twice CRFsuite's c2)."),
-        click.option("--tol", type=float, default=1e-4, show_default=True,
+        click.option("--tol", type=_NOT_NEGATIVE, default=1e-4, show_default=True,
                      help="How far above the optimum to stop, as a fraction of the objective."),
         click.option("--stop", "stop_by", type=click.Choice(["estimate", "gap"]),
                      default="estimate", show_default=True,
                      help="What is to be within --tol: the estimated error, or the gap proved."),
-        click.option("--max-weight", type=float, default=None,
+        click.option("--max-weight", type=click.FloatRange(0.0, min_open=True), default=None,
                      help="No weight may be larger in size: more can be proved under small λ."),
-        click.option("--max-iter", type=int, default=1000, show_default=True,
+        click.option("--max-iter", type=click.IntRange(min=0), default=1000, show_default=True,
                      help="At most this many iterations."),
-        click.option("--solver", default="prox-qn", show_default=True,
-                     help="prox-qn, prox-gd, owl-qn, sgd or bcd."),
+        click.option("--solver", type=click.Choice(tuple(SOLVERS)), default="prox-qn",
+                     show_default=True, help="The algorithm."),
         click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True,
                      help="Of the order of coordinate descent in prox-qn."),
         click.option("--jobs", type=int, default=1, show_default=True,

@@ -260,8 +260,6 @@ def _earlier(path: str, job: Job) -> Any:
 
 
 def _solver(request: Request) -> Solver:
-    if request.solver not in SOLVERS:
-        raise ValueError(f"--solver: expected one of {', '.join(SOLVERS)}, got {request.solver!r}.")
     settings = SOLVERS[request.solver]()
     return replace(settings, seed=request.seed) if isinstance(settings, ProxQN) else settings
 
