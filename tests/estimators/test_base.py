@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from proxqn import ChainCRF, HierarchicalClassifier
 
@@ -36,3 +37,17 @@ def test_a_fit_that_fails_leaves_its_estimator_as_it_was(model, X, y, other):
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
     assert list(map(list, model.predict(X))) == list(map(list, labels))
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y"),
+    [
+        (ChainCRF(lam=0.01, max_iter=0), [["a", "b"], ["b"]], [["P", "Q"], ["Q"]]),
+        (HierarchicalClassifier(lam=0.01, max_iter=0), np.eye(4), ["a/b", "a/c", "d", "d"]),
+    ],
+    ids=["chain", "tree"],
+)
+def test_a_warning_names_the_line_that_fitted(model, X, y):
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter") as seen:
+        model.fit(X, y)
+    assert {warning.filename for warning in seen} == {__file__}

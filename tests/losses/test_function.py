@@ -82,6 +82,13 @@ def test_a_gradient_of_another_shape_is_refused(shape):
         oracle.at(SparseVector.empty())
 
 
+@pytest.mark.parametrize("value", [np.array([0.5]), 0.5 + 0j, [0.5]])
+def test_a_value_that_is_no_real_number_is_refused(value):
+    oracle = FunctionOracle(lambda w: (value, np.zeros(3)), 3)
+    with pytest.raises(TypeError, match=r"value as a real number, got .*0\.5"):
+        oracle.at(SparseVector.empty())
+
+
 def test_what_is_unknown_has_defaults():
     oracle = FunctionOracle(squares, 3)
     assert (oracle.n_coordinates, oracle.n_parameters, oracle.n_samples) == (3, 3, 1)

@@ -46,6 +46,8 @@ TOLD = "estimated 0.01 % above the optimum"
         (0.01, math.inf, math.inf, math.inf, TOLD),
         (math.inf, math.inf, math.inf, math.inf, ""),
         (2.0, 2.0, 1.9, 35.0, "proved within 2 % of the optimum"),  # hardly better among some
+        (1234.4, 99.9, 99.9, math.inf, "proved within 100 % of the optimum"),
+        (0.01, 1234.4, 1234.4, math.inf, f"{TOLD}; proved within 1234 % of the optimum"),
     ],
 )  # fmt: skip
 def test_words(estimate, gap, gap_box, box, expected):

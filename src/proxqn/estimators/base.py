@@ -184,7 +184,7 @@ def solve(
             result = early.conclude(result)
         if progress is not None:
             progress.finish(result)
-    warn_unless_converged(type(estimator).__name__, result, estimator.tol, above=2)
+    warn_unless_converged(type(estimator).__name__, result, estimator.tol, above=3)
     return result
 
 

@@ -96,4 +96,6 @@ class FunctionOracle(Oracle):
                 f"fun must return a gradient of shape ({self._n},), got {gradient.shape}; "
                 "return (value, gradient) of the smooth part, without the penalty."
             )
+        if np.ndim(value) or np.iscomplexobj(value):
+            raise TypeError(f"fun must return its value as a real number, got {value!r}.")
         return float(value), gradient

@@ -80,4 +80,5 @@ def distance(objective: float, known: Any) -> str:
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100.0 * part / abs(whole):.2g} %"
+    share = 100.0 * part / abs(whole)
+    return f"{share:.0f} %" if 99.5 <= share < 1e6 else f"{share:.2g} %"  # 100 %, not 1e+02 %
