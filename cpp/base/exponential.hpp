@@ -7,6 +7,10 @@
 
 namespace proxqn::base {
 
+typedef std::uint64_t ulong8 __attribute__((vector_size(64)));
+typedef std::uint32_t uword8 __attribute__((vector_size(32)));
+typedef std::uint32_t uword16 __attribute__((vector_size(64)));
+
 // exp on [-708, 709]; smaller arguments give exp(-708), about 3e-308. With n = round(x/ln 2) and
 // r = x - n ln 2 in [-0.3466, 0.3466], exp(x) = 2^n p(r). p interpolates exp at 12 Chebyshev nodes:
 // relative error 1.5e-17 before rounding, below 1.5 ulp after it (tested against NumPy).
@@ -28,14 +32,15 @@ PROXQN_INLINE double8 exp8(double8 x) {
   p = p * r + 0.5000000000000019;
   p = p * r + 1.0;
   p = p * r + 1.0;
-  return (double8)((long8)p + ((long8)shifted << 52));  // add n to the exponent field
+  // Add n to the exponent field; unsigned, as what is out of range may have any bits.
+  return (double8)((ulong8)p + ((ulong8)shifted << 52));
 }
 
 // The same for K registers of eight or sixteen floats on [-87, 88], with 7 nodes: relative error 3e-9
 // before rounding. Step by step for all K, since processors look ahead too little to mix K long chains.
 template <int K, class V>
 PROXQN_INLINE void exp_floats(V (&x)[K]) {
-  using I = std::conditional_t<sizeof(V) == sizeof(word16), word16, word8>;
+  using I = std::conditional_t<sizeof(V) == sizeof(uword16), uword16, uword8>;
   constexpr float log2e = 1.44269504f, magic = 12582912.0f;  // magic = 1.5 * 2^23
   constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
   V shifted[K], n[K], p[K];
