@@ -4,7 +4,8 @@
 (SIGKILL), three times in a row at most, half of them while a checkpoint is being written; each time
 it is resumed from what is there. In the end its model has to be the uninterrupted run's, bit for
 bit. Then SIGINT and SIGTERM: how long it takes until the process has ended, and whether what it
-leaves can be used. Trainings are forks of this process, which has all modules loaded.
+leaves can be used. Trainings are forks of this process, which has most modules loaded: leave the
+checkout as it is meanwhile, since another solver takes other steps.
 """
 
 from __future__ import annotations

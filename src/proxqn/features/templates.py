@@ -270,11 +270,11 @@ def _parse_line(text: str, line: int, source: str, dialect: Dialect) -> Template
     literals, commands = [""], []
     at = 0
     while at < len(text):
-        if text[at] != "%":
-            literals[-1] += text[at]
-            at += 1
-            continue
-        command, at = _parse_command(text, at, line, source, dialect)
+        stop = text.find("%", at)
+        literals[-1] += text[at:stop] if stop >= 0 else text[at:]
+        if stop < 0:
+            break
+        command, at = _parse_command(text, stop, line, source, dialect)
         commands.append(command)
         literals.append("")
     return Template(text, line, tuple(literals), tuple(commands))
