@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from proxqn.estimators.scoring import Scorer, scorer_of
+from proxqn.estimators.scoring import prepared, scorer_of
 from proxqn.metrics.entities import mark_entities
 
 Score = Callable[[Any], float]  # of a fitted model
@@ -50,7 +50,8 @@ def development_set(validation: Any, scoring: Any = None) -> Reading:
             raise ValueError(f"validation: {error}") from None
         except TypeError as error:
             raise TypeError(f"validation: {error}") from None
-        return lambda fitted: _number(scorer, fitted, X, y)
+        score = prepared(scorer, X, y)
+        return lambda fitted: _number(score(fitted))
 
     return read
 
@@ -60,8 +61,7 @@ def _default(model: Any, y: Any) -> str | None:
     return "entity_f1" if of_entities else None
 
 
-def _number(scorer: Scorer, model: Any, X: Any, y: Any) -> float:
-    score: Any = scorer(model, X, y)
+def _number(score: Any) -> float:
     if not isinstance(score, int | float | np.number) or math.isnan(score):
         raise ValueError(
             f"scoring gave {score!r} on the development set; expected a number, the larger the "

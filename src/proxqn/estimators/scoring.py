@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
 
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from proxqn.metrics import entity_f1_score, sequence_accuracy_score, token_accuracy_score
+from proxqn.metrics import sequence_accuracy_score, token_accuracy_score
+from proxqn.metrics.sequence import entity_f1_against
 
 Scorer = Callable[[Any, Any, Any], float]
 
@@ -28,11 +31,28 @@ def scorer_of(scoring: Any, model: Any) -> Scorer:
     return found
 
 
-def _of_labels(score: Callable[[Any, Any], float]) -> Scorer:
-    def scorer(model: Any, X: Any, y: Any) -> float:
-        return score(_listed(y), _listed(model.predict(X)))
+def prepared(scorer: Scorer, X: Any, y: Any) -> Callable[[Any], float]:
+    """Return what scores any number of models on the same data; ours read the labels once."""
+    if isinstance(scorer, LabelScorer):
+        return scorer.prepared(X, y)
+    return lambda model: scorer(model, X, y)
 
-    return scorer
+
+@final
+@dataclass(frozen=True)
+class LabelScorer:
+    """Compares the labels that a model predicts with the true ones."""
+
+    against: Callable[[Any], Callable[[Any], float]]  # true labels: what scores others
+
+    def __call__(self, model: Any, X: Any, y: Any) -> float:
+        """Score as scikit-learn's scorers do."""
+        return self.prepared(X, y)(model)
+
+    def prepared(self, X: Any, y: Any) -> Callable[[Any], float]:
+        """Return what scores a model."""
+        score = self.against(_listed(y))
+        return lambda model: score(_listed(model.predict(X)))
 
 
 def _listed(labels: Any) -> list[list[Any]]:
@@ -51,8 +71,8 @@ def _log_likelihood(model: Any, X: Any, y: Any) -> float:
 
 
 OURS: dict[str, Scorer] = {
-    "entity_f1": _of_labels(entity_f1_score),
-    "token_accuracy": _of_labels(token_accuracy_score),
-    "sequence_accuracy": _of_labels(sequence_accuracy_score),
+    "entity_f1": LabelScorer(entity_f1_against),
+    "token_accuracy": LabelScorer(lambda true: partial(token_accuracy_score, true)),
+    "sequence_accuracy": LabelScorer(lambda true: partial(sequence_accuracy_score, true)),
     "log_likelihood": _log_likelihood,
 }

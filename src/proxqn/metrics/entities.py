@@ -110,28 +110,58 @@ def extract_entities(labels: Sequence[str], *, scheme: Scheme | str | None = Non
     chosen = None if scheme is None else Scheme.of(scheme)
     if list(labels).count("O") == len(labels):  # most sentences of most data
         return []
+    if set(map(type, labels)) != {str} or "" in labels:
+        refuse_others(labels)
+    return list(_lenient(labels) if chosen is None else _strict(labels, chosen))
+
+
+def refuse_others(labels: Sequence[object]) -> None:
+    """Refuse what is no text, or empty."""
     for t, label in enumerate(labels):
         if not isinstance(label, str) or not label:
             msg = f"position {t}: expected a label such as 'B-NP' or 'O', got {label!r}"
             raise ValueError(msg)
-    return list(_lenient(labels) if chosen is None else _strict(labels, chosen))
+
+
+Mark = tuple[str, str]  # a label's prefix and type
+BEFORE: Mark = "O", ""  # the first token
+
+
+def mark_of(label: str) -> Mark:
+    """Take a label apart."""
+    return label[0], label[1:].split("-", 1)[-1] or "_"
+
+
+def ends(before: Mark, here: Mark) -> bool:
+    """Whether an entity ends before this token, as conlleval reads labels."""
+    (prev, prev_type), (prefix, type_) = before, here
+    return (
+        prev in "ES"
+        or (prev in "BI" and prefix in "BSO")
+        or (prev not in "O." and type_ != prev_type)
+    )
+
+
+def starts(before: Mark, here: Mark) -> bool:
+    """Whether an entity starts at this token, as conlleval reads labels."""
+    (prev, prev_type), (prefix, type_) = before, here
+    return (
+        prefix in "BS"
+        or (prev in "ESO" and prefix in "EI")
+        or (prefix not in "O." and type_ != prev_type)
+    )
 
 
 def _lenient(labels: Sequence[str]) -> Iterator[Entity]:
-    """Read as conlleval does."""
-    prev, prev_type, start = "O", "", 0
+    """Read as conlleval does; ``entity_counts.py`` has the same for many sequences at once."""
+    before, start = BEFORE, 0
     for t, label in enumerate([*labels, "O"]):
-        prefix, type_ = label[0], label[1:].split("-", 1)[-1] or "_"
-        new_type = type_ != prev_type
-        if prev in "ES" or (prev in "BI" and prefix in "BSO") or (prev not in "O." and new_type):
-            yield Entity(prev_type, start, t)
-        if (
-            prefix in "BS"
-            or (prev in "ESO" and prefix in "EI")
-            or (prefix not in "O." and new_type)
-        ):
+        here = mark_of(label)
+        if ends(before, here):
+            yield Entity(before[1], start, t)
+        if starts(before, here):
             start = t
-        prev, prev_type = prefix, type_
+        before = here
 
 
 def _strict(labels: Sequence[str], scheme: Scheme) -> Iterator[Entity]:
