@@ -30,6 +30,11 @@ def test_columns_are_the_solutions(path):
         assert (found.fun, found.gap) == (path.objectives[k], path.gaps[k])
 
 
+def test_it_shows_itself_in_a_line(path):
+    assert repr(path) == f"<Path: {path.message}>"
+    assert repr(path).startswith(f"<Path: 6 λs from {path.lams_[0]:.4g} to ")
+
+
 def test_in_between_it_mixes(path):
     lam = 0.25 * path.lams_[2] + 0.75 * path.lams_[3]
     expected = 0.25 * path.weights[:, [2]] + 0.75 * path.weights[:, [3]]

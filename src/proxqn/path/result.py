@@ -108,6 +108,9 @@ class Path:
     def __len__(self) -> int:
         return len(self.trace)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.message}>"
+
     @property
     def _order(self) -> list[int]:
         return sorted(range(len(self.trace)), key=lambda i: -self.trace[i].lam)

@@ -35,7 +35,8 @@ class ElasticNet(Penalty):
         if not (isinstance(self.lam, int | float | np.number) and 0.0 < self.lam < math.inf):
             raise ValueError(
                 f"lam must be a finite number above 0, got {self.lam!r}. It multiplies the l1 norm "
-                "against the sum of the losses; start from a tenth of proxqn.lambda_max(oracle)."
+                "against the sum of the losses; start from a tenth of the least that leaves all "
+                "weights at zero: an estimator's lambda_max(X, y), or proxqn.lambda_max(loss)."
             )
         if not (isinstance(self.l2, int | float | np.number) and 0.0 <= self.l2 < math.inf):
             raise ValueError(f"l2 must be a finite number, 0 or above, got {self.l2!r}.")
