@@ -9,6 +9,7 @@
 #   make stand-ins-peers  Wapiti, CRF++ and proxqn label with each other's models (a minute of processor)
 #   make stand-ins  programs written for pycrfsuite and sklearn_crfsuite, unchanged, with our modules in their place
 #               (PROXQN_PROGRAMS=their folder; PARTS="suites files parsers examples")
+#   make bounds  whether objective - gap is below the optimum to the last bit: 10,000 random problems (PROBLEMS=10000)
 #   make scale  features of any scale: objectives and passes beside those of problems scaled by hand (PROBLEMS=12)
 #   make bench  side by side with CRFsuite on the paper's OCR problem (20 minutes); bench-quick: 3 minutes;
 #               bench-all: all problems and peers (hours); bench-pages: picture and report of the kept runs;
@@ -29,7 +30,7 @@ WARNINGS := $(if $(STRICT),-C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON \
   -C cmake.define.CMAKE_CXX_FLAGS=-Wno-error=maybe-uninitialized)
 CPP    := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inc')
 
-.PHONY: demo demo-all test sanitize levels out-of-memory coverage mutants fuzz fuzz-files kill stand-ins stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation scale replicate replicate-quick format lint clean
+.PHONY: demo demo-all test sanitize levels out-of-memory coverage mutants fuzz fuzz-files kill stand-ins stand-ins-peers bench bench-quick bench-all bench-pages bench-ablation bounds scale replicate replicate-quick format lint clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml CMakeLists.txt $(CPP)
@@ -105,6 +106,9 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	$(BIN)/mypy
+
+bounds: $(STAMP)
+	$(BIN)/python -W ignore -m benchmarks.bounds --problems $(or $(PROBLEMS),10000)
 
 scale: $(STAMP)
 	$(BIN)/python -m benchmarks.scale --problems $(or $(PROBLEMS),12)

@@ -12,7 +12,15 @@ from tests.rival_problems import small_tree
 from tests.testing.toy import Toy
 
 from proxqn.losses.function import FunctionOracle
-from proxqn.problem.abilities import ABILITIES, Draws, Precisions, Rescalable, Steps, Subsamples
+from proxqn.problem.abilities import (
+    ABILITIES,
+    Draws,
+    Precisions,
+    Rescalable,
+    Rounded,
+    Steps,
+    Subsamples,
+)
 from proxqn.problem.meter import OPERATIONS, PRICES, Calls, metered
 from proxqn.problem.oracle import NOTHING, DensePoint, Line, Oracle, Point
 from proxqn.problem.sparse import SparseColumns, SparseVector, Sweep
@@ -187,7 +195,7 @@ def test_all_that_exists_passes_the_meter(name):
 
 
 def test_abilities_are_those_of_the_oracle_inside():
-    others = Draws, Rescalable
+    others = Draws, Rescalable, Rounded
     whole, plain = metered(Toy(), Calls()), metered(OURS["function"](), Calls())
     assert all(isinstance(whole, ability) for ability in ABILITIES if ability not in others)
     assert isinstance(whole.at(ZERO), Draws)

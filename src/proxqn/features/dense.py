@@ -75,6 +75,15 @@ class DenseIndexed:
         found: Floats = _kernels.DenseFeatures(self.values, self.slot_row).squares()
         return found
 
+    def extent(self) -> tuple[Floats, Floats, Floats]:
+        """Return of each column the largest ``|x|``, ``Σ|x|`` and the number of rows."""
+        largest, sums = np.zeros(self.n_columns), np.zeros(self.n_columns)
+        for first in range(0, len(self.values), _ROWS):
+            sizes = np.abs(self.values[first : first + _ROWS])
+            largest = np.maximum(largest, sizes.max(axis=0, initial=0.0))
+            sums += sizes.sum(axis=0, dtype=np.float64)
+        return largest, sums, np.full(self.n_columns, float(len(self.values)))
+
     def restrict(
         self, old_slots: NDArray[np.int32], new_slots: NDArray[np.int32], n_slots: int
     ) -> DenseIndexed:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from proxqn import _kernels
 from proxqn.features.dense import DenseIndexed
 from proxqn.features.mixed_features import MixedFeatures
-from proxqn.problem.sparse import Ints
+from proxqn.problem.sparse import Floats, Ints
 
 LARGE = 64.0  # of a value; columns that have mostly larger ones are divided (``column_sizes.py``)
 _RARE = 64  # entries: a column with fewer is not listed by slot
@@ -141,6 +141,22 @@ class FeatureIndexed:
         if self.dense is not None:
             counts = np.concatenate([np.full(self.n_dense, float(len(self.dense.values))), counts])
         return np.minimum(self.squares(), np.maximum(counts, 1.0) * LARGE**2)
+
+    def column_extent(self) -> tuple[Floats, Floats, Floats]:
+        """Return of each column the largest ``|x|``, ``Σ|x|`` and how many entries it has."""
+        counts = np.diff(self.start).astype(np.float64)
+        largest, sums = np.ones(len(counts)), counts.copy()
+        real = (self.value_start >= 0) & (counts > 0)
+        if real.any():
+            sizes = np.abs(self.values)
+            largest[real] = np.maximum.reduceat(sizes, self.value_start[real])
+            sums[real] = np.add.reduceat(sizes, self.value_start[real])
+        if self.dense is None:
+            return largest, sums, counts
+        of_dense = self.dense.extent()
+        rest = largest, sums, counts
+        both = [np.concatenate(pair) for pair in zip(of_dense, rest, strict=True)]
+        return both[0], both[1], both[2]
 
     def column_values(self, column: int) -> NDArray[np.floating[Any]]:
         """Return the values of a column's entries."""

@@ -2,6 +2,7 @@
 
 =================  ======  =====================================================================
 ``Draws``          point   a random J with ``E[JᵀJ] = ∇²ℓ``: curvature without products
+``Rounded``        point   how far its derivatives may be from the exact ones
 ``Diagonal``       oracle  a rough diagonal of the Hessian: where a quasi-Newton model starts
 ``Subsamples``     oracle  the same loss on some samples: warm-up, folds of a cross-validation
 ``Precisions``     oracle  the same loss in single precision: faster, right to six digits or so
@@ -37,6 +38,20 @@ class Draws(Protocol):
         J has about ``n_rows`` rows, or more where they are cheap: the variance falls with their
         number. None where this point cannot draw. What a trial has written over, this restores.
         """
+
+
+@runtime_checkable
+class Rounded(Protocol):
+    """A point that knows what rounding may have done; then proofs allow for it."""
+
+    def conjugate_error(self, scale: float) -> float:
+        """Return by how much ``conjugate(scale)`` may be too small."""
+
+    def errors(self, coordinates: Ints) -> Floats:
+        """Return by how much derivatives on ascending coordinates may be off, at most."""
+
+    def largest_error(self) -> float:
+        """Return the same of all derivatives."""
 
 
 @runtime_checkable
@@ -114,4 +129,15 @@ class Blocks(Protocol):
         """Return a stepper over blocks."""
 
 
-ABILITIES = (Draws, Diagonal, Subsamples, Precisions, Rescalable, Priced, Steps, Stochastic, Blocks)
+ABILITIES = (
+    Draws,
+    Rounded,
+    Diagonal,
+    Subsamples,
+    Precisions,
+    Rescalable,
+    Priced,
+    Steps,
+    Stochastic,
+    Blocks,
+)

@@ -35,6 +35,8 @@ import numpy as np
 
 from proxqn.problem.sparse import Floats, Ints, SparseVector, Sweep
 
+_ROUNDOFF = 2.0**-52
+
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 
 
@@ -218,6 +220,23 @@ class DensePoint(Point):
             return None
         inner = float(gradient[self._w.coordinates] @ self._w.values)
         return scale * (inner - self.value) - (1.0 - scale) * self._lower_bound
+
+    def conjugate_error(self, scale: float) -> float:
+        """Return by how much our own sums may have made that too small.
+
+        Of what the loss computes itself nothing is known.
+        """
+        terms = self._live()[self._w.coordinates] * self._w.values
+        size = (len(terms) + 4.0) * float(np.abs(terms).sum()) + 8.0 * abs(self.value)
+        return _ROUNDOFF * (scale * size + 4.0 * abs(self._lower_bound or 0.0))
+
+    def errors(self, coordinates: Ints) -> Floats:
+        """Return zeros: derivatives are taken as they were given."""
+        return np.zeros(len(coordinates))
+
+    def largest_error(self) -> float:
+        """Return 0."""
+        return 0.0
 
     def spend(self) -> None:
         """Let nothing more be asked of it."""

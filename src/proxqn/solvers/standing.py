@@ -88,6 +88,7 @@ _UNSEEN = (
 _BENT, _BENT_AT_LEAST = 0.1, 1e-5  # of the change of the loss; of the objective
 _PROBE, _TANGENT = 0.01, 1e-6  # of a weight, or of 1; of the values, with room for rounding
 _MOST_PROBED = 100_000  # coordinates
+_ROUNDING = 2.0**-51  # of the objective: in taking the gap from it
 _ENDLESS = -1e100  # an objective below has no end in sight: squares are soon out of range
 
 
@@ -115,6 +116,8 @@ class Standing:
         self.iterate = Iterate(SparseVector.empty(), math.inf, math.inf)
         self.certificate = Certificate(-math.inf, math.inf)  # the best bound, the latest residual
         self._looked: tuple[Point, WorkingSet] | None = None  # by the last look, while it lasts
+        self._proved = -math.inf  # the best bound less all that rounding may have done
+        self.rounded = False  # whether the loss is one in single precision now
         self.bent_down = False  # whether a step has shown that the loss is not convex
         self._goal = goal
         self._estimate = math.inf, -1  # and the iteration that it is about
@@ -127,6 +130,13 @@ class Standing:
     def gap(self) -> float:
         """What is left to gain at most: any lower bound found so far still holds."""
         return max(self.iterate.objective - self.certificate.bound, 0.0)
+
+    @property
+    def certain_gap(self) -> float:
+        """The same, whatever rounding did: the objective less this is below the optimum."""
+        objective = self.iterate.objective
+        room = _ROUNDING * abs(objective)
+        return max(objective - self._proved + room, 0.0)
 
     @property
     def estimate(self) -> float:
@@ -148,6 +158,7 @@ class Standing:
         if sy < -_BENT * abs(fall) and abs(fall) > _BENT_AT_LEAST * abs(self.iterate.objective):
             self.bent_down = True
             self.certificate = replace(self.certificate, bound=-math.inf)
+            self._proved = -math.inf
 
     def probe_convexity(self, point: Point) -> None:
         """See whether the loss lies above its tangent plane next to a start that seems optimal.
@@ -214,15 +225,34 @@ class Standing:
     def certify(self, point: Point, at: WorkingSet) -> Status | None:
         """Enter what a full gradient proves into the last row; a status if that is enough."""
         here = bound.certify(point, at, convex=self.convex)
-        found = max(here.bound, self.certificate.bound)
-        if self.convex and at.penalty.priced(at.g).any():
+        found, priced = here.bound, self.convex and bool(at.penalty.priced(at.g).any())
+        if priced:
             found = max(found, box.best_bound(point, at))
+        if found > -math.inf:
+            self._prove(point, at, priced=priced)
+        found = max(found, self.certificate.bound)
         self.certificate, self._looked = replace(here, bound=found), (point, at)
         self.amend(kkt=here.kkt, certified=True, working_set=len(at))
         return self.reached(self.certificate)
 
+    def _prove(self, point: Point, at: WorkingSet, *, priced: bool) -> None:
+        """Keep what is certain of a bound. Steps and stops go by what was computed."""
+        if self.rounded:  # single precision shows the way
+            return
+        certain = bound.rounded_down(point, at, self.penalty)
+        if priced:
+            certain = max(certain, box.best_bound(point, at, self.penalty))
+        self._proved = max(self._proved, certain)
+
+    def admit(self, point: Point, at: WorkingSet) -> Status | None:
+        """Enter what the full gradient at another point proves; that of a look is spent."""
+        here = bound.certify(point, at, convex=self.convex)
+        if here.bound > self.certificate.bound:
+            self._prove(point, at, priced=False)
+        return self.admit_bound(here.bound)
+
     def admit_bound(self, lower_bound: float) -> Status | None:
-        """Enter a lower bound on the optimum found at another point; that of a look is spent."""
+        """Enter a lower bound on the optimum, to go by; that of a look is spent."""
         best = max(lower_bound, self.certificate.bound)
         self._looked = None
         self.certificate = replace(self.certificate, bound=best)
@@ -247,12 +277,13 @@ class Standing:
         """Return the status to stop with, or None to go on."""
         return bound.reached(certificate, self.iterate.objective, self.penalty, self._goal.tol)
 
-    def refined(self, loss: float, rounding: float) -> None:
-        """Go on with the exact loss: what was proved with a rounded one holds less its rounding."""
+    def refined(self, loss: float) -> None:
+        """Go on with the exact loss: what a rounded one told has shown the way, and is no proof."""
         now = self.iterate
         self.iterate = replace(now, loss=loss, objective=now.objective - now.loss + loss)
-        self.certificate = replace(self.certificate, bound=self.certificate.bound - rounding)
+        self.certificate = replace(self.certificate, bound=-math.inf)
         self._looked = None
+        self.rounded = False
 
     def amend(self, **facts: Any) -> None:
         """Bring the last row up to date."""
@@ -298,11 +329,11 @@ class Standing:
         return Solution(
             done.weights,
             done.objective,
-            self.gap,
+            self.certain_gap,
             self.certificate.kkt,
             status,
             self.record.trace,
-            min(self.estimate, self.gap),
+            self.estimate if self.estimate < self.gap else self.certain_gap,
             *self._among(),
             convex=self.convex,
         )
@@ -314,12 +345,13 @@ class Standing:
         ended on its way from the last look: it takes as long as several proofs.
         """
         found = None
-        if self._looked is not None and self.convex:
+        if self._looked is not None and self.convex and not self.rounded:
             with suppress(SpentPointError):  # by a trial that was not accepted
                 point, at = self._looked
-                found = box.assumed(point, at, self.penalty.unit(at.coordinates))
+                unit = self.penalty.unit(at.coordinates)
+                found = box.assumed(point, at, unit, self.penalty)
         if found is None or found.bound <= self.certificate.bound:
-            return math.inf, self.gap
+            return math.inf, self.certain_gap
         return found.largest, max(self.iterate.objective - found.bound, 0.0)
 
     def _append(self, **facts: Any) -> None:

@@ -18,6 +18,7 @@ from proxqn.features.dense import DenseColumns, split
 from proxqn.features.layout import SequenceLayout, Subset
 from proxqn.features.matrix import FeatureIndexed
 from proxqn.features.weight_pairs import WeightPairs
+from proxqn.losses import rounding
 from proxqn.losses.chain.weights import SplitWeights
 from proxqn.problem.sparse import Floats, Ints, SparseVector
 from proxqn.problem.units import Units, UnitsFound
@@ -50,6 +51,7 @@ class ChainData:
     weights: Floats | None  # [n_sequences] factors of the losses; None for ones
     pairs: StatePairs | None  # labels that have a weight with a column; None for all
     admitted: NDArray[np.bool_]  # [L, L] label pairs that have a weight
+    row_entries: int = 1 << 30  # of a token, at most
     counted: NDArray[np.bool_] | None = None  # [n_sequences] whose label pairs are observed; or all
 
     @classmethod
@@ -79,7 +81,8 @@ class ChainData:
             rows = dense.at(layout.token_slot, layout.stride)
             features = features.with_dense(dense.columns, rows)
         everything = np.ones((n_labels, n_labels), dtype=bool)
-        found = cls(layout, features, slot_labels, n_labels, sample_weight, None, everything)
+        most = int(np.diff(X.indptr).max(initial=0)) + features.n_dense
+        found = cls(layout, features, slot_labels, n_labels, sample_weight, None, everything, most)
         if isinstance(pairs, WeightPairs):
             states = pairs.labels_of(features.columns)
             return replace(found, pairs=states, admitted=pairs.transitions)
@@ -111,6 +114,39 @@ class ChainData:
     def pass_cost(self) -> float:
         """3 L² multiply-adds a token for the recursions, and 2 L exponentials of about 20."""
         return self.layout.n_tokens * self.n_labels * (3.0 * self.n_labels + 40.0)
+
+    @cached_property
+    def extent(self) -> rounding.Columns:
+        """The sizes of columns and rows, for what rounding may do."""
+        heaviest = 1.0 if self.weights is None else float(self.weights.max(initial=0.0))
+        return rounding.Columns.of(self.features, heaviest, self.row_entries)
+
+    def recursion(self, states: SparseVector, transitions: float) -> rounding.Recursion:
+        """Return what sums over labelings are computed from, with the largest transition."""
+        size = self.extent.score(states.coordinates // self.n_labels, states.values)
+        entries = min(self.extent.row_entries, len(states.coordinates))
+        return rounding.Recursion(
+            self.layout.lengths, 2.0 * self.n_labels, entries + 2, size + transitions
+        )
+
+    def derivative_errors(self, coordinates: Ints, of_marginals: float) -> Floats:
+        """Return by how much derivatives may be off, given the share of marginals."""
+        split = np.searchsorted(coordinates, self.n_states)
+        columns = coordinates[:split] // self.n_labels
+        found = np.full(len(coordinates), self._pair_error(of_marginals))
+        found[:split] = self.extent.derivatives(columns, of_marginals)
+        return found
+
+    def largest_error(self, of_marginals: float) -> float:
+        """Return the same of all derivatives."""
+        every = np.arange(self.features.n_columns)
+        of_columns = self.extent.derivatives(every, of_marginals).max(initial=0.0)
+        return max(float(of_columns), self._pair_error(of_marginals))
+
+    def _pair_error(self, of_marginals: float) -> float:
+        heaviest = 1.0 if self.weights is None else float(self.weights.max(initial=0.0))
+        n = self.layout.n_tokens
+        return heaviest * n * (of_marginals + 2.0 * (n + 2.0) * rounding.U)
 
     @cached_property
     def wide(self) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import final
 
+import numpy as np
+
+from proxqn.losses import rounding
 from proxqn.losses.chain.passes import ChainPasses
 from proxqn.losses.chain.weights import SplitWeights
 from proxqn.losses.mixtures import InnerProduct, conjugate
@@ -40,6 +44,29 @@ class ChainPoint(Point):
         losses = self.losses()
         inner = self._inner.with_weights(self.weights(), self.gradient) if scale else 0.0
         return conjugate(scale, self.value, inner, losses, self._passes.data.weights)
+
+    def conjugate_error(self, scale: float) -> float:
+        """Return by how much that may be too small (``losses/rounding.py``)."""
+        w, weights = self.weights(), self._passes.data.weights
+        off = rounding.of_inner(w.values, self.gradient(w.coordinates), self.errors(w.coordinates))
+        return rounding.of_conjugate(scale, self._recursion, self.losses(), weights, off)
+
+    def errors(self, coordinates: Ints) -> Floats:
+        """Return by how much derivatives may be off (``losses/rounding.py``)."""
+        return self._passes.data.derivative_errors(coordinates, self._recursion.of_marginals())
+
+    def largest_error(self) -> float:
+        """Return the same of all derivatives."""
+        return self._largest_error
+
+    @cached_property
+    def _largest_error(self) -> float:
+        return self._passes.data.largest_error(self._recursion.of_marginals())
+
+    @cached_property
+    def _recursion(self) -> rounding.Recursion:
+        pairs = float(np.abs(self._weights.transitions).max(initial=0.0))
+        return self._passes.data.recursion(self._weights.states, pairs)
 
     def losses(self) -> Floats:
         """Return ``-log P(y_i | x_i)`` of every sequence; not to be kept."""

@@ -16,6 +16,7 @@ from proxqn.features.column_sizes import Sizes
 from proxqn.features.dense import DenseColumns, split
 from proxqn.features.edge_patterns import EdgePatterns
 from proxqn.features.partial_labels import PartialLabels, Twins
+from proxqn.losses import rounding
 from proxqn.losses.chain.data import ChainData, Pairs
 from proxqn.losses.lattice import observed
 from proxqn.problem.sparse import Floats, Ints, SparseVector
@@ -160,6 +161,34 @@ class LatticeData:
         return np.concatenate(
             [chain.curvatures(coordinates[:split]), factor * squares[column] * by_pair[pair]]
         )
+
+    def recursion(self, chain: SparseVector, edges: SparseVector) -> rounding.Recursion:
+        """Return what sums over labelings are computed from, for what rounding may do."""
+        split = self.chain.split(chain)
+        rows = abs(self.patterns.rows)
+        largest = np.zeros(rows.shape[1])
+        np.maximum.at(largest, edges.coordinates // self.n_pairs, np.abs(edges.values))
+        of_edges = float((rows @ largest).max(initial=0.0)) + float(np.abs(split.transitions).max())
+        found = self.chain.recursion(split.states, of_edges)
+        most = int(np.diff(rows.indptr).max(initial=0))
+        return replace(
+            found, additions=4.0 * self.chain.n_labels + 2.0 * most, entries=found.entries + most
+        )
+
+    def edge_errors(self, coordinates: Ints, of_marginals: float) -> Floats:
+        """Return by how much derivatives of edges may be off; coordinates count from 0."""
+        heaviest = 1.0 if self.chain.weights is None else float(self.chain.weights.max(initial=0.0))
+        n = self.chain.layout.n_tokens
+        share = of_marginals + 4.0 * (n + 2.0) * rounding.U
+        found: Floats = heaviest * share * self._edge_sums[coordinates // self.n_pairs]
+        return found
+
+    @cached_property
+    def _edge_sums(self) -> Floats:
+        tokens = self.patterns.token
+        often = np.bincount(tokens[tokens >= 0], minlength=self.patterns.rows.shape[0])
+        found: Floats = abs(self.patterns.rows).T @ often.astype(np.float64)
+        return found
 
     def rescaled(self) -> tuple[LatticeData, UnitsFound] | None:
         """Return the same with columns of one size, and what is known of these."""

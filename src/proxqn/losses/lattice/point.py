@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
+from proxqn.losses import rounding
 from proxqn.losses.chain.point import ChainLine, ChainPoint
 from proxqn.losses.chain.weights import moved
 from proxqn.losses.lattice.data import LatticeData
@@ -50,6 +52,33 @@ class LatticePoint(Point):
         w = data.joined(self._chain.weights(), self._edges)
         inner = self._inner.with_weights(w, self.gradient) if scale else 0.0
         return conjugate(scale, self.value, inner, losses, data.chain.weights)
+
+    def conjugate_error(self, scale: float) -> float:
+        """Return by how much that may be too small (``losses/rounding.py``)."""
+        data = self._passes.data
+        w = data.joined(self._chain.weights(), self._edges)
+        off = rounding.of_inner(w.values, self.gradient(w.coordinates), self.errors(w.coordinates))
+        losses, weights = self._chain.losses(), data.chain.weights
+        return rounding.of_conjugate(scale, self._recursion, losses, weights, off)
+
+    def errors(self, coordinates: Ints) -> Floats:
+        """Return by how much derivatives may be off (``losses/rounding.py``)."""
+        of_marginals = self._recursion.of_marginals()
+        split = np.searchsorted(coordinates, self._n_chain)
+        chain = self._passes.data.chain.derivative_errors(coordinates[:split], of_marginals)
+        edges = self._passes.data.edge_errors(coordinates[split:] - self._n_chain, of_marginals)
+        return np.concatenate([chain, edges])
+
+    def largest_error(self) -> float:
+        """Return the same of all derivatives."""
+        of_marginals, data = self._recursion.of_marginals(), self._passes.data
+        every = np.arange(len(data.patterns.columns)) * data.n_pairs
+        of_edges = float(data.edge_errors(every, of_marginals).max(initial=0.0))
+        return max(data.chain.largest_error(of_marginals), of_edges)
+
+    @cached_property
+    def _recursion(self) -> rounding.Recursion:
+        return self._passes.data.recursion(self._chain.weights(), self._edges)
 
     def along(self, direction: SparseVector) -> LatticeLine:
         """Compute the scores of a whole step, but for the edges."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import ModuleType
 from typing import Any, final
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from proxqn.features import column_sizes
 from proxqn.features.hierarchy import Hierarchy
 from proxqn.features.matrix import FeatureIndexed
-from proxqn.problem.sparse import Floats, Ints
+from proxqn.losses import rounding
+from proxqn.problem.sparse import Floats, Ints, SparseVector
 from proxqn.problem.units import Units, UnitsFound
 
 
@@ -69,6 +71,20 @@ class TreeData:
             self.weights,
             self.by_feature.n_columns,
         )
+
+    @cached_property
+    def extent(self) -> rounding.Columns:
+        """The sizes of columns and rows, for what rounding may do."""
+        heaviest = 1.0 if self.weights is None else float(self.weights.max(initial=0.0))
+        most = int(np.diff(self.start).max(initial=0))
+        return rounding.Columns.of(self.by_feature, heaviest, most)
+
+    def recursion(self, w: SparseVector) -> rounding.Recursion:
+        """Return what sums over leaves are computed from."""
+        n_nodes, deepest = len(self.hierarchy), float(self.hierarchy.depth.max())
+        size = deepest * self.extent.score(w.coordinates // n_nodes, w.values)
+        entries = min(self.extent.row_entries, len(w.coordinates)) + int(deepest)
+        return rounding.Recursion(np.ones(len(self), np.int64), 2.0 * n_nodes, entries, size)
 
     def rescaled(self) -> tuple[TreeData, UnitsFound] | None:
         """Return the same with columns of one size, and what is known of these."""

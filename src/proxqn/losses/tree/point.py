@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import ModuleType
 from typing import Any, final
 
 import numpy as np
 
-from proxqn.losses.mixtures import slack
+from proxqn.losses import rounding
+from proxqn.losses.mixtures import conjugate
 from proxqn.losses.tree.data import TreeData
 from proxqn.problem.oracle import NOTHING, Lease, Line, Point
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector, Sweep, union
@@ -39,9 +41,11 @@ class TreeMemory:
 class TreePoint(Point):
     """Node marginals of every sample at some weights."""
 
-    def __init__(self, memory: TreeMemory, w: SparseVector, value: float) -> None:
+    def __init__(
+        self, memory: TreeMemory, w: SparseVector, value: float, met: SparseVector
+    ) -> None:
         self.value = value
-        self._memory, self._w = memory, w
+        self._memory, self._w, self._met = memory, w, met  # weights that scores were summed of
         self._inner: float | None = None  # ⟨w, ∇ℓ(w)⟩, once known
         memory.lease.give(self)
 
@@ -71,8 +75,32 @@ class TreePoint(Point):
         if self._inner is None:
             self.gradient(self._w.coordinates)
         assert self._inner is not None
-        terms = slack(self._memory.losses, scale, self._memory.data.weights)
-        return scale * (self._inner - self.value) - terms
+        losses, weights = self._memory.losses, self._memory.data.weights
+        return conjugate(scale, self.value, self._inner, losses, weights)
+
+    def conjugate_error(self, scale: float) -> float:
+        """Return by how much that may be too small (``losses/rounding.py``)."""
+        w, memory = self._w, self._memory
+        off = rounding.of_inner(w.values, self.gradient(w.coordinates), self.errors(w.coordinates))
+        losses, weights = memory.losses, memory.data.weights
+        return rounding.of_conjugate(scale, self._recursion, losses, weights, off)
+
+    def errors(self, coordinates: Ints) -> Floats:
+        """Return by how much derivatives may be off (``losses/rounding.py``)."""
+        data = self._memory.data
+        columns = coordinates // len(data.hierarchy)
+        return data.extent.derivatives(columns, self._recursion.of_marginals())
+
+    def largest_error(self) -> float:
+        """Return the same of all derivatives."""
+        data = self._memory.data
+        every = np.arange(data.by_feature.n_columns)
+        found = data.extent.derivatives(every, self._recursion.of_marginals())
+        return float(found.max(initial=0.0))
+
+    @cached_property
+    def _recursion(self) -> rounding.Recursion:
+        return self._memory.data.recursion(self._met)
 
     def along(self, direction: SparseVector) -> Line:
         """Compute node scores and their changes: the data entries of the features in w and d."""
@@ -166,4 +194,5 @@ class TreeLine(Line):
         memory.tree.backward(alpha, memory.residuals, memory.n_jobs)
         memory.aimed = None
         w = SparseVector(self._coordinates, self._w + alpha * self._d).nonzero()
-        return TreePoint(memory, w, self._trial[1])
+        met = SparseVector(self._coordinates, np.abs(self._w) + np.abs(alpha * self._d))
+        return TreePoint(memory, w, self._trial[1], met)

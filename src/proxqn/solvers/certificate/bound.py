@@ -25,11 +25,14 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from proxqn.problem.abilities import Rounded
 from proxqn.problem.oracle import Point
 from proxqn.problem.penalty import Local, Penalty
 from proxqn.problem.sparse import Floats
 from proxqn.run.status import Status
 from proxqn.solvers.working_set import WorkingSet
+
+_SUMS = 2.0**-51  # for each term of a price, with room
 
 
 @final
@@ -61,6 +64,63 @@ def certify(point: Point, at: WorkingSet, *, convex: bool) -> Certificate:
         if conjugate is not None:
             bounds.append(-conjugate - price)
     return Certificate(max(bounds), at.violation)
+
+
+def rounded_down(point: Point, at: WorkingSet, penalty: Penalty) -> float:
+    """Return the bound of ``certify`` less all that rounding may have done to it.
+
+    Parameters
+    ----------
+    penalty : Penalty
+        Of all variables: also those at rest may be a little above their λ.
+    """
+    safe = allow_for_rounding(point, at, penalty)
+    found = [safe.dual(s * safe.share, price) for s, price in _prices(safe.at).items()]
+    return max(found, default=-math.inf)
+
+
+@final
+@dataclass(frozen=True)
+class Safe:
+    """Derivatives as large as rounding may have hidden that they are.
+
+    Attributes
+    ----------
+    at : WorkingSet
+        With them: every price and every scale computed from it is on the safe side.
+    share : float
+        Of a scale, below 1: derivatives at rest just below their λ may be above it.
+    """
+
+    point: Point
+    at: WorkingSet
+    share: float
+
+    def dual(self, s: float, price: float | None = None) -> float:
+        """Return D(s), rounded down."""
+        conjugate = self.point.conjugate(s) if s > 0.0 else None
+        if conjugate is None:
+            return -math.inf
+        if price is None:
+            price = self.at.penalty.conjugate(s * self.at.g)
+        room = _SUMS * (len(self.at) + 8.0) * (abs(conjugate) + abs(price))
+        if isinstance(self.point, Rounded):
+            room += self.point.conjugate_error(s)
+        return -conjugate - price - room
+
+
+def allow_for_rounding(point: Point, at: WorkingSet, penalty: Penalty) -> Safe:
+    """Return what is to be proved with: as it is where a point knows nothing of rounding."""
+    if not isinstance(point, Rounded):
+        return Safe(point, at, 1.0)
+    off = point.errors(at.coordinates)
+    above = point.largest_error() / penalty.least
+    small = penalty.watched
+    lam = np.broadcast_to(penalty.on(small).lam, len(small))
+    held = lam > 0.0
+    if held.any():
+        above = max(above, float((point.errors(small)[held] / lam[held]).max()))
+    return Safe(point, at.moved(at.w, at.g + np.copysign(off, at.g)), 1.0 / (1.0 + above))
 
 
 def most_provable(loss: float, at: WorkingSet) -> float:

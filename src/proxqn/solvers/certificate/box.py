@@ -18,9 +18,9 @@ from typing import final
 import numpy as np
 
 from proxqn.problem.oracle import Point
-from proxqn.problem.penalty import Local
+from proxqn.problem.penalty import Local, Penalty
 from proxqn.problem.sparse import Floats
-from proxqn.solvers.certificate.bound import largest_scale
+from proxqn.solvers.certificate.bound import Safe, allow_for_rounding, largest_scale
 from proxqn.solvers.working_set import WorkingSet
 
 _ROOM = 2.0  # times the largest weight found
@@ -38,7 +38,9 @@ class Boxed:
     largest: float
 
 
-def assumed(point: Point, at: WorkingSet, unit: Floats = _ONE) -> Boxed | None:
+def assumed(
+    point: Point, at: WorkingSet, unit: Floats = _ONE, penalty: Penalty | None = None
+) -> Boxed | None:
     """Return what is proved if no weight of the optimum is larger than twice the largest here.
 
     Parameters
@@ -47,22 +49,32 @@ def assumed(point: Point, at: WorkingSet, unit: Floats = _ONE) -> Boxed | None:
         All nonzero weights and all variables whose derivative exceeds their λ.
     unit : array
         Of its coordinates, ``Penalty.unit``: the size is that of weights.
+    penalty : Penalty, optional
+        Of all variables: to round the bound down.
     """
     largest = _ROOM * float(np.abs(at.w / unit).max(initial=0.0))
     if largest == 0.0:
         return None
     local, box = at.penalty, largest * unit
     bounds = np.maximum(local.lower, -box), np.minimum(local.upper, box)
-    found = best_bound(point, replace(at, penalty=Local(local.lam, local.l2, *bounds)))
+    boxed = replace(at, penalty=Local(local.lam, local.l2, *bounds))
+    found = best_bound(point, boxed, penalty)
     return Boxed(found, largest) if math.isfinite(found) else None
 
 
-def best_bound(point: Point, at: WorkingSet) -> float:
-    """Return the largest dual value of the point's derivatives, whatever their scale."""
+def best_bound(point: Point, at: WorkingSet, penalty: Penalty | None = None) -> float:
+    """Return the largest dual value of the point's derivatives, whatever their scale.
+
+    With the penalty of all variables it is rounded down.
+    """
+    safe = Safe(point, at, 1.0) if penalty is None else allow_for_rounding(point, at, penalty)
+    at, allowed = safe.at, penalty is not None
     low = largest_scale(at.penalty, at.g)
     high = largest_scale(at.penalty, at.g, ~at.penalty.priced(at.g))
 
     def dual(s: float) -> float:
+        if allowed:
+            return safe.dual(s * safe.share)
         conjugate = point.conjugate(s) if s > 0.0 else None
         return -math.inf if conjugate is None else -conjugate - at.penalty.conjugate(s * at.g)
 

@@ -22,7 +22,7 @@ from proxqn.problem.oracle import Oracle, Point
 from proxqn.problem.sparse import Floats, Ints, union
 from proxqn.run.status import Status
 from proxqn.solvers.certificate.best_average import best_average
-from proxqn.solvers.certificate.bound import certify, largest_scale
+from proxqn.solvers.certificate.bound import largest_scale
 from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet, gather
 
@@ -140,7 +140,7 @@ class RecentIterates:
         at, largest = gather(point, standing.penalty, weights)
         if not math.isfinite(largest):
             return None
-        return standing.admit_bound(certify(point, at, convex=oracle.convex).bound)
+        return standing.admit(point, at)
 
     def _best(self) -> WorkingSet:
         w, g = (

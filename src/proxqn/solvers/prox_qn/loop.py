@@ -273,6 +273,8 @@ class Run:
 
         Return a status if that is enough.
         """
+        if self.search.noise:  # trials have spent the point
+            self.search.come_back()
         if self.precision.single or not self.record.trace[-1].certified:
             self._prove_here()
         found = self.standing.estimate
@@ -310,6 +312,7 @@ class Run:
         self.cold = cold and begun is None and sketch is None
         self.at = starting_point(start, self.standing.penalty, memory)
         self.precision = Precision(self.oracle, single=self.settings.single)
+        self.standing.rounded = self.precision.single
         point = self.standing.begin(start, self.precision.oracle)
         if point is None:
             return Status.NOT_FINITE

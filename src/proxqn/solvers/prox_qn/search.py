@@ -26,8 +26,6 @@ from proxqn.solvers.line_search import Armijo, Arrival, Misses, Step
 from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet
 
-ROUNDING = 1e-5  # relative error of losses and bounds in single precision, with room
-
 
 @final
 class Precision:
@@ -50,15 +48,12 @@ class Precision:
         return self.oracle is not self._exact
 
     def refine(self, standing: Standing) -> Point | None:
-        """Go to the iterate in double precision; None where the run is there already.
-
-        What was proved in single precision holds less its rounding.
-        """
+        """Go to the iterate in double precision; None where the run is there already."""
         if not self.single:
             return None
         self.oracle = self._exact
         point = self.oracle.at(standing.iterate.weights)
-        standing.refined(point.value, ROUNDING * abs(point.value))
+        standing.refined(point.value)
         return point
 
 
