@@ -155,7 +155,9 @@ def interrupt(kind: str, whole: Path, seconds: float, rng: Random) -> dict[str, 
             os.symlink(whole / file, folder / file)
         number = rng.choice((signal.SIGINT, signal.SIGTERM))
         child = start([*PROBLEMS[kind], "--json", "-o", "model"], folder, folder / "events")
-        time.sleep(rng.uniform(0.0, 0.95 * seconds))
+        while rng.random() < 0.99 and is_running(child) and not _iterations(folder):
+            time.sleep(0.005)  # nearly always for the first iteration
+        time.sleep(rng.uniform(0.0, 0.7 * seconds))
         os.kill(child, number)
         sent = time.monotonic()
         before = len(_iterations(folder))

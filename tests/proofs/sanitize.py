@@ -67,7 +67,17 @@ class Outcome:
 
 def run(build: Build, tests: list[str]) -> Outcome:
     """Run tests on a build."""
-    arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--capture=sys", "-k", LEFT_OUT, *tests]
+    arguments = [
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--capture=sys",
+        "-k",
+        LEFT_OUT,
+        *tests,
+    ]
     done = build.run(arguments, capture_output=True)
     written = done.stdout + done.stderr
     last = (done.stdout.strip().splitlines() or [""])[-1]
