@@ -50,8 +50,9 @@ def test_a_path_is_gone_on_with_and_only_with_its_data(files, cli, tmp_path):
     path.write_bytes(bits)
     done = cli(*command, *options, "-q", "--l2", 1)
     assert "other data or other options" in done.stderr
-    path.write_text("no path")
-    assert "holds no path" in cli(*command, *options, "-q").stderr
+    for broken in (b"no path", bits[:-300], b""):
+        path.write_bytes(broken)
+        assert "holds no path" in cli(*command, *options, "-q").stderr
 
 
 def test_folds_choose_among_given_lambdas(files, cli, tmp_path):

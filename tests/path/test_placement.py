@@ -25,8 +25,8 @@ def test_steps_are_as_long_as_the_bound_allows(eps, p):
 
 
 def test_the_first_step_is_a_guess():
-    assert next_lam([Solved(8.0, 1.0, 0.0, 0.0)], 1e-2, 0.1) == 6.0
-    assert next_lam([Solved(9.0, 1.0, 0.0, 0.0), Solved(8.0, 1.0, 1.0, 0.0)], 1e-2, 0.1) == 6.0
+    assert next_lam([Solved(8.0, 1.0, 0.0, 0.0)], 1e-2, 0.1) == 6.4
+    assert next_lam([Solved(9.0, 1.0, 0.0, 0.0), Solved(8.0, 1.0, 1.0, 0.0)], 1e-2, 0.1) == 6.4
 
 
 def test_it_ends_at_the_smallest():

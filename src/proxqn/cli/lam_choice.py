@@ -6,6 +6,7 @@ import math
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
+from zipfile import BadZipFile
 
 import click
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from proxqn.cli.training import Job, Request
 
 _EPS = 1e-2
+_BROKEN = (OSError, EOFError, BadZipFile, AttributeError, KeyError, TypeError, ValueError)
 _SMALLEST, _LEAST = 0.01, 0.5  # of lambda_max; or this λ, if it is smaller
 
 
@@ -127,7 +129,7 @@ def _former(request: Request, job: Job) -> Path | None:
         return None
     try:
         found = Path.load(request.path_file)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _BROKEN as error:
         raise ModelFileError(f"--path: {request.path_file} holds no path: {error}.") from None
     if found.problem != _problem(request, job):
         raise ModelFileError(

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from proxqn.path.segment import Solved
 
-_FIRST = 0.75  # of λ_max: the first step, of which nothing is known
+_FIRST = 0.8  # of λ_max: the first step, of which nothing is known
 _SHORTEST, _LONGEST = 0.995, 0.1  # factors of a step
-_CAUTION = 0.9  # of what would be enough
+_CAUTION = 0.84  # of what would be enough
 _LAST = 0.02  # of the smallest λ: what is left of a step that is not worth another
 _HALVINGS = 40
 
@@ -34,7 +34,7 @@ def next_lam(solved: Sequence[Solved], eps: float, least: float) -> float:
     --------
     >>> one, other = Solved(10.0, 100.0, 1.0, 0.0), Solved(8.0, 98.0, 1.3, 0.0)
     >>> round(next_lam([one, other], 1e-2, 0.1), 2)
-    4.8
+    4.88
     """
     now, power = solved[-1], _power(solved[-2:])
     if not power > 0.0:
