@@ -85,7 +85,8 @@ def run(build: Build, tests: list[str]) -> Outcome:
         {kind: int(n) for n, kind in re.findall(r"(\d+) (passed|failed|skipped)", last)}
     )
     well = done.returncode in (0, NO_TESTS) and not any(word in written for word in COMPLAINTS)
-    shown = f"{' '.join(tests)} ended with {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-12000:]}"
+    shown = f"{' '.join(tests)} ended with {done.returncode}\n{done.stdout[-6000:]}\n"
+    shown += done.stderr[-12000:]
     return Outcome(build, counts, "" if well else shown)
 
 
