@@ -104,3 +104,14 @@ def test_a_function_is_asked_once_more_and_each_time_counts():
     result = minimize(loss, 1.0, x0=np.zeros(10), tol=TOL)
     assert result.nfev == len(calls)
     assert result.nfev < 30 < minimize(loss, 1.0, x0=np.zeros(10), tol=TOL, solver=PLAIN).nfev
+
+
+@pytest.mark.parametrize("value", [1e9, -1e12])
+def test_the_objective_is_that_of_the_weights_whatever_the_outlier(value):
+    X = PROBLEMS["chain, sparse"].X.copy()
+    X[7, 0] = value
+    oracle = PROBLEMS["chain, sparse"].oracle(X)
+    result = minimize(oracle, 1.0, x0=np.zeros(oracle.n_coordinates), tol=TOL, max_iter=80)
+    w = result.weights
+    reached = oracle.at(w).value + np.abs(w.values).sum()
+    assert result.fun == pytest.approx(reached, rel=1e-9)

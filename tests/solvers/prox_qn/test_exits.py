@@ -344,7 +344,8 @@ def test_values_at_random_end_in_a_sentence_about_noise():
     rng = np.random.default_rng(0)
 
     def loss(w):
-        return float(w @ w) + rng.normal(), 2 * w - 3.0 + rng.normal(size=len(w))
+        value = 100.0 + float(w @ w) - 3.0 * float(w.sum()) + 0.1 * rng.normal()
+        return value, 2 * w - 3.0 + 0.1 * rng.normal(size=len(w))
 
     result = minimize(loss, 0.1, x0=np.zeros(5), stop="gap", tol=1e-9, max_iter=300)
     assert not result.success

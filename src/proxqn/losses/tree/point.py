@@ -14,6 +14,7 @@ from proxqn.losses.tree.data import TreeData
 from proxqn.problem.oracle import NOTHING, Lease, Line, Point
 from proxqn.problem.sparse import Floats, Ints, SparseColumns, SparseVector, Sweep, union
 
+_MOST_DRAWN = 1e15  # of a value: its square is in the range of floats
 _LANES = 8  # samples side by side in the kernels
 _MAX_PAIRS = 16  # of leaves drawn for each sample
 _LEAST = 2  # rows for each that is asked for
@@ -116,6 +117,8 @@ class TreePoint(Point):
         """
         self._memory.lease.check_place(self)
         memory, n_samples = self._memory, len(self._memory.data)
+        if memory.data.extent.largest.max(initial=0.0) > _MOST_DRAWN:
+            return None
         n_rows = max(_LEAST * n_rows, int(self._cheap(coordinates)))
         pairs = n_rows / max(n_samples, 1)
         how = max(1, min(round(pairs), _MAX_PAIRS)), min(pairs, 1.0), seed

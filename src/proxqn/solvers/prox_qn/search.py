@@ -89,7 +89,8 @@ class Search:
         step = line_search.search(line, at, d, objective, slope, self._rule, misses)
         if step is None:
             noise = _ROOM * misses.noise
-            if noise <= max(self.noise, _ROOM * ROUNDING_OF_SUMS * abs(objective)):
+            least = max(self.noise, _ROOM * ROUNDING_OF_SUMS * abs(objective))
+            if not least < noise < _MOST * abs(objective):
                 return None
             self.noise = noise
             return self._by_derivatives(at, d, slope)
@@ -116,6 +117,7 @@ class Search:
 _BLUR = 1e-6  # of the objective, with room: its rounding on text; less elsewhere
 _LEAST = 1e-6  # of that: a step that promises less is for double precision
 _ROOM = 4.0  # times the typical noise
+_MOST = 0.01  # of the objective: what is off by more is steep, not noisy
 _TRIALS = 8
 _STEPS = 64  # at most, until one promises half as much
 
@@ -152,15 +154,18 @@ class FloatSearch:
         for trial in range(1, _TRIALS + 1):
             s = alpha * d
             line = point.along(SparseVector(at.coordinates, (alpha - gone) * d).nonzero())
-            rise = line.value(1.0) + at.penalty.value(at.w + s) - now.objective
+            value = line.value(1.0)
+            rise = value + at.penalty.value(at.w + s) - now.objective
             if rise <= blur:
                 point, gone = line.accept(1.0), alpha
                 g = point.gradient(at.coordinates)
                 losses = 0.5 * (at.g + g) * s
                 change = float((losses + at.penalty.change(at.w, s)).sum())
                 if change <= self._rule.sigma * alpha * slope:
-                    loss = now.loss + float(losses.sum())
-                    step = Step(alpha, loss, now.objective + change, trial)
+                    # In single precision the sums are closer; of noise nothing may add up.
+                    told = now.loss + float(losses.sum()), now.objective + change
+                    seen = value, now.objective + rise
+                    step = Step(alpha, *(seen if noise else told), trial)
                     return Arrival(step, point, g), point
             alpha *= self._rule.beta
         if gone:
