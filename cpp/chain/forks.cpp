@@ -47,7 +47,7 @@ Draws fork_all(const ChainOf<S>& c, const Forking& how, int n_jobs) {
   const Transitions<double> m(c.transitions, c.n_labels);
   std::vector<Draws> parts(c.n_chunks);
   parallel_for(c.n_chunks, n_jobs, [&](std::int64_t i) {
-    fork_chunk(c, m, c.chunk[i], c.chunk[i + 1], how, parts[i]);
+    may_throw([&] { fork_chunk(c, m, c.chunk[i], c.chunk[i + 1], how, parts[i]); });
   });
   return join(parts, n_jobs);
 }
