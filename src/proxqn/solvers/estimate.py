@@ -36,7 +36,8 @@ from proxqn.solvers.standing import Standing
 from proxqn.solvers.working_set import WorkingSet
 
 _FAR = 30.0  # times what would be enough: there no estimate is asked for
-_ROWS, _OF_EACH = 2000, 3  # drawn; and so many for each variable
+_MANY = 200_000  # variables, of which an estimate costs as much as ten iterations
+_ROWS, _OF_EACH = 2000, 3  # drawn; and so many for each variable, one if they are many
 _OTHER_SEED = 0x5EED  # apart from the run's: draws that have led the way tell too little
 _RIDGE = 0.01  # mean squares of an entry
 _HEAD = 3e7  # multiply-adds to write out a block of B at most
@@ -272,7 +273,8 @@ class Estimates:
     def far(self, at: WorkingSet, d: Floats) -> bool:
         """Whether it is too early: a direction promises far more than there may be left."""
         standing = self._standing
-        return told_by(at, d) > _FAR * (standing.iterate.objective - standing.enough)
+        times = _FAR if len(at) < _MANY else _NEAR
+        return told_by(at, d) > times * (standing.iterate.objective - standing.enough)
 
     def make(
         self,
@@ -295,7 +297,7 @@ class Estimates:
         last : bool
             Nothing more will be learned: a few pairs have to do.
         however_far : bool
-            Tell it where the run is far from its end, too, which takes longer.
+            Tell it far from the end, too, which takes longer: not of many variables.
         """
         standing = self._standing
         B = self._model(point, at, pairs, drawn)
@@ -304,6 +306,7 @@ class Estimates:
         if B is None or (isinstance(B, Paired) and len(pairs) < few):
             return math.inf
         effort = Effort(_CLOSE * at.violation, seed=self._seed)
+        however_far &= len(at) < _MANY
         near = math.inf if however_far else _NEAR * (objective - standing.enough)
         with standing.record.clock.timed("estimate"):
             told = promise(at, B, effort, near)
@@ -332,7 +335,7 @@ class Estimates:
     ) -> Quadratic | None:
         sure = drawn is not None and drawn.known > 1.0
         if not sure and isinstance(point, Draws):
-            n_rows = _OF_EACH * len(at) + _ROWS
+            n_rows = _ROWS + (_OF_EACH if len(at) < _MANY else 1) * len(at)
             drawn = point.draw(at.coordinates, n_rows, self._seed + _OTHER_SEED)
         if drawn is not None:
             return Drawn(drawn, self._kernels, self._standing.oracle.n_jobs)
