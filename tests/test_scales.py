@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from benchmarks.scale import PLAIN, TOL, compare, problems, variants
+from sklearn.exceptions import ConvergenceWarning
 
 from proxqn import ChainCRF, HierarchicalClassifier, minimize
 from proxqn.run.watch import Watcher
@@ -62,6 +63,20 @@ def test_values_beside_which_others_vanish_end_in_no_claim():
     result = minimize(oracle, 1.0, x0=np.zeros(oracle.n_coordinates), max_iter=60)
     assert not result.success
     assert np.isfinite(result.fun)
+
+
+@pytest.mark.parametrize("value", [1e13, 1e17, -1e20, 1e100])
+def test_a_sentinel_among_ones_is_no_reason_to_claim_an_optimum(value):
+    rng = np.random.default_rng(0)
+    X = [[{"a": float(rng.normal()), "h": 1.0} for _ in range(4)] for _ in range(50)]
+    y = [["P" if token["a"] + rng.normal() > 0 else "N" for token in sentence] for sentence in X]
+    X[7][2]["h"] = 1e3
+    best = ChainCRF(lam=0.1).fit(X, y).objective_  # the weight of h is next to 0 whatever it is
+    X[7][2]["h"] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = ChainCRF(lam=0.1, max_iter=100).fit(X, y)
+    assert found.objective_ < 1.01 * best or not found.result_.success
 
 
 class Seen(Watcher):

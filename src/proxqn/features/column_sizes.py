@@ -22,7 +22,7 @@ from proxqn.problem.units import power_of_two
 
 _SUSPECT = 4.0  # a root mean square above it may be that of an outlier among ones
 _OUTLYING = 256.0  # times the typical value
-_RANGE = 2.0**400  # squares of larger numbers are soon out of range
+_RANGE = 2.0**40  # beyond, what others curve is lost in the rounding of the largest's square
 _WIDE = 2.0**22  # single precision has no more digits
 
 

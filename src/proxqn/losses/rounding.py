@@ -60,9 +60,9 @@ class Recursion:
         return 2.0 * _PRODUCTS * T * step
 
     def of_marginals(self) -> float:
-        """Return by what share of itself a marginal may be off."""
+        """Return by what share of itself a marginal may be off; never by more than 1 in all."""
         longest = float(self.lengths.max(initial=0))
-        return math.expm1(4.0 * _PRODUCTS * longest * self._relative())
+        return math.expm1(min(4.0 * _PRODUCTS * longest * self._relative(), 1.0))
 
     def _relative(self) -> float:
         return U * (2.0 * self.additions + 12.0 + (self.entries + 8.0) * self.size)

@@ -20,6 +20,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, final
 
+import numpy as np
+
 from proxqn.problem.sparse import SparseVector
 from proxqn.problem.units import UnitsFound
 from proxqn.run.status import Status
@@ -180,7 +182,8 @@ class Run:
         effort = Effort(tolerance, seed=self.settings.seed + self.record.iteration)
         with self.record.clock.timed("inner"):
             at = self.leash.on(self.at, self.standing.iterate.loss)
-            return self.curvature.direction(at, effort)
+            found = self.curvature.direction(at, effort)
+        return found if found is None or np.isfinite(found.d).all() else None
 
     def _accept(self, direction: Direction, arrival: Arrival, event: str) -> None:
         """Learn the curvature on the way to the new iterate, and record it."""
