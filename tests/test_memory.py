@@ -72,8 +72,8 @@ def test_embeddings_are_held_once():
     report = report_of(DENSE_PROGRAM)
     assert report["nnz"] >= 10
     fitted, predicted = report["sizes"]
-    assert fitted < 1.3  # times the float32 data, which are one of it; a copy would make it two
-    assert predicted < 1.3
+    assert fitted < 1.5  # times the float32 data, which are one of it; a copy would make it two
+    assert predicted < 1.5
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's VmHWM")

