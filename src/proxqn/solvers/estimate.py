@@ -37,7 +37,8 @@ from proxqn.solvers.working_set import WorkingSet
 
 _FAR = 30.0  # times what would be enough: there no estimate is asked for
 _MANY = 200_000  # variables, of which an estimate costs as much as ten iterations
-_ROWS, _OF_EACH = 2000, 3  # drawn; and so many for each variable, one if they are many
+_ROWS, _OF_EACH = 2000, 3  # drawn; and so many for each variable, one if entries are many:
+_ENTRIES = 1e6
 _OTHER_SEED = 0x5EED  # apart from the run's: draws that have led the way tell too little
 _RIDGE = 0.01  # mean squares of an entry
 _HEAD = 3e7  # multiply-adds to write out a block of B at most
@@ -335,8 +336,14 @@ class Estimates:
     ) -> Quadratic | None:
         sure = drawn is not None and drawn.known > 1.0
         if not sure and isinstance(point, Draws):
-            n_rows = _ROWS + (_OF_EACH if len(at) < _MANY else 1) * len(at)
-            drawn = point.draw(at.coordinates, n_rows, self._seed + _OTHER_SEED)
+            drawn = self._draw(point, at)
         if drawn is not None:
             return Drawn(drawn, self._kernels, self._standing.oracle.n_jobs)
         return Paired(pairs, self._kernels) if pairs.factors() is not None else None
+
+    def _draw(self, point: Draws, at: WorkingSet) -> SparseColumns | None:
+        seed = self._seed + _OTHER_SEED
+        once = point.draw(at.coordinates, len(at) + _ROWS, seed)
+        if once is None or _OF_EACH * len(once.value) > _ENTRIES:
+            return once
+        return point.draw(at.coordinates, _OF_EACH * len(at) + _ROWS, seed)
