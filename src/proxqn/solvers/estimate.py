@@ -275,7 +275,8 @@ class Estimates:
         """Whether it is too early: a direction promises far more than there may be left."""
         standing = self._standing
         times = _FAR if len(at) < _MANY else _NEAR
-        return told_by(at, d) > times * (standing.iterate.objective - standing.enough)
+        # A direction that promises a loss comes of a model that broke down.
+        return abs(told_by(at, d)) > times * (standing.iterate.objective - standing.enough)
 
     def make(
         self,
